@@ -218,7 +218,8 @@ double lora_parameters(const TransformerConfig& c) {
 }
 
 void attach_adapters(Transformer& model, Generator* generator) {
-  const LoraConfig& c = model.config.lora;
+  LoraConfig c = model.config.lora;
+  check_fields("Transformer", fields(c));
   const std::vector<LoraPlace> places = lora_places(model.config);
   Visitor freeze([](const std::string&, Tensor& parameter) { parameter.set_requires_grad(false); });
   model.visit(freeze);

@@ -63,7 +63,7 @@ Transformer::Transformer(const TransformerConfig& c, Generator* generator)
       parameter.detach().copy_from(Tensor::normal(parameter.shape(), 0, std, *generator, c.dtype));
     }
   }
-  if (c.lora.rank > 0) attach_adapters(*this, generator);
+  if (c.lora.rank != 0) attach_adapters(*this, generator);
 }
 
 Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const {

@@ -55,6 +55,12 @@ const Field* find_in(const std::vector<Field>& fields, const std::string& name) 
 
 }  // namespace
 
+std::vector<Field> all_fields(const Command& command) {
+  std::vector<Field> all = command.fields;
+  for (const Changes& changes : command.changes) all.insert(all.end(), changes.fields.begin(), changes.fields.end());
+  return all;
+}
+
 Given::Given(const Command& command, std::map<std::string, std::string> texts)
     : command_(command), from_command_line_(std::move(texts)) {
   for (const auto& [option, text] : from_command_line_) set(option, text);

@@ -204,12 +204,6 @@ std::map<std::string, std::string> given_texts(const CLI::App& sub, const Comman
 
 }  // namespace
 
-std::vector<Field> all_fields(const Command& command) {
-  std::vector<Field> all = command.fields;
-  for (const Changes& changes : command.changes) all.insert(all.end(), changes.fields.begin(), changes.fields.end());
-  return all;
-}
-
 int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
   app.name("pg");
