@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "nn/generate.h"
+#include "nn/kept_decoders.h"
 #include "nn/lora.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
