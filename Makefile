@@ -20,8 +20,8 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons grpo core_demo test bench doctor progress watch handout collect bundle answers format clean setup configure \
-        FORCE
+.PHONY: all lessons grpo core_demo test bench doctor progress watch handout collect bundle answers format clean setup \
+        configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
 	@for folder in lessons/[0-9][0-9]_*; do \

@@ -92,7 +92,8 @@ pg_hardened(pg_comm)
 file(GLOB graders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} tasks/grade/*.cpp)
 pg_hot(${graders}
        nn/files/tensor_source.cpp
-       rl/advantages.cpp rl/advantages_methods.cpp rl/control/actor_critic.cpp rl/control/trainer.cpp rl/control/vector_env.cpp
+       rl/advantages.cpp rl/advantages_methods.cpp
+       rl/control/actor_critic.cpp rl/control/trainer.cpp rl/control/vector_env.cpp
        tasks/bandit.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/bpe_train.cpp
        tasks/bpe/byte_level.cpp tasks/bpe/piece_counts.cpp tasks/bpe/pretokenizer.cpp tasks/bpe/regex.cpp
        tasks/control.cpp tasks/tokenizer.cpp tasks/utf8.cpp)

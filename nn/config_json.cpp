@@ -11,10 +11,15 @@
 namespace pg {
 namespace {
 
-std::string key_of(const Field& field) {
-  std::string key = field.name;
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
+std::string key_of(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+// The keys of a field: that of its name, then those that earlier versions wrote.
+std::vector<std::string> keys_of(const Field& field) {
+  std::vector<std::string> keys = {key_of(field.name)};
+  for (const std::string& name : field.former) keys.push_back(key_of(name));
+  return keys;
 }
 
 Json value_of(const Field& field) {
@@ -53,7 +58,7 @@ std::string printed(const Json& value) { return value.dump(-1, Json::Utf8::repla
 std::string to_json(const std::vector<Field>& fields) {
   Json json = Json::object();
   for (const Field& field : fields) {
-    if (field.absent != field.text()) json[key_of(field)] = value_of(field);
+    if (field.absent != field.text()) json[key_of(field.name)] = value_of(field);
   }
   return json.dump();
 }
@@ -62,21 +67,22 @@ void set_from_json(const std::vector<Field>& fields, std::string_view text, std:
   const Json given = Json::try_parse(shallow_json(text, what));
   check(given.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
   for (const auto& [key, value] : given.items()) {
-    const bool known =
-        std::any_of(fields.begin(), fields.end(), [&key = key](const Field& f) { return key_of(f) == key; }) ||
-        !renamed(fields, key).empty();
+    const bool known = std::any_of(fields.begin(), fields.end(), [&key = key](const Field& f) {
+      const std::vector<std::string> keys = keys_of(f);
+      return std::find(keys.begin(), keys.end(), key) != keys.end();
+    });
     check(known, "{}: unknown key '{}'", what, excerpt(key));
   }
   for (const Field& field : fields) {
-    const Json* found = given.find(key_of(field));
-    for (const std::string& name : field.former) found = found ? found : given.find(name);
+    const Json* found = nullptr;
+    for (const std::string& key : keys_of(field)) found = found ? found : given.find(key);
     if (!found && field.absent) {
       field.set(*field.absent);
       continue;
     }
-    check(found != nullptr, "{}: '{}' is missing", what, key_of(field));
+    check(found != nullptr, "{}: '{}' is missing", what, key_of(field.name));
     const std::string value = found->is_string() ? found->get<std::string>() : printed(*found);
-    check(same_type(field, *found) && field.refusal(value).empty(), "{}: '{}' cannot be {}", what, key_of(field),
+    check(same_type(field, *found) && field.refusal(value).empty(), "{}: '{}' cannot be {}", what, key_of(field.name),
           excerpt(printed(*found)));
     field.set(value);
   }

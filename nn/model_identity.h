@@ -1,5 +1,5 @@
 #pragma once
-// The identity of a model: what is kept for a model between calls, as the decoders of generate() are, is found by it.
+// The identity of a model. generate() finds the decoders that it keeps for a model by it.
 #include <atomic>
 #include <cstdint>
 

@@ -104,7 +104,7 @@ class ParamSlab {
 // ZeRO these three are collectives, with the same bits as in stage 0.
 Tensor squared_grad_norm(const ParamSlab& slab);
 namespace detail {
-// Of the ranks together: the squared norm, and the smallest of their numbers.
+// The squared norm of the gradients of all ranks; the smallest number of all ranks.
 Tensor squared_norm_over_ranks(const ParamSlab& slab);
 size_t least_over_ranks(const ParamSlab& slab, size_t number);
 }  // namespace detail

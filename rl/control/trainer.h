@@ -39,7 +39,7 @@ struct EnvTrainConfig {
   int64_t minibatches = 4;       // per pass: random parts of equal size; must divide B·T
   int64_t micro_batch = 0;       // steps of a mini-batch whose gradient is computed at once; 0: all of them
   double gamma = 0.99, lambda = 0.95;
-  // Of the ratio: it is clipped below 1 - clip_low and above 1 + clip_high. Both 0: the policy gradient -A·log π.
+  // The ratio is clipped below 1 - clip_low and above 1 + clip_high. Both 0: the policy gradient -A·log π.
   double clip_low = 0.2, clip_high = 0.2;
   double value_clip = 0.2;  // 0: no value clipping
   double entropy_coef = 0.01, value_coef = 0.5;

@@ -1,9 +1,11 @@
 // Reads what the system says about a process.
 #include "tensor/comm/activity.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 
@@ -25,7 +27,8 @@ std::string activity_of(int pid) {
   std::getline(file, text);
   const size_t name_end = text.rfind(')');
   if (pid == 0) return unknown;
-  if (name_end == std::string::npos) return "";
+  // Where the file cannot be read, perhaps because too many are open, only the system's word counts.
+  if (name_end == std::string::npos) return ::kill(pid, 0) != 0 && errno == ESRCH ? "" : unknown;
   std::istringstream fields(text.substr(name_end + 1));
   for (int i = 0; fields >> word && i < 13; ++i) {
     if (i == 0 && word == "D") return unknown;

@@ -43,7 +43,7 @@ class MeetingRank : public HostComm {
       failure_ = reason;
     }
     const LastWords words = LastWords::of(reason);
-    send_to_all(kReason + std::string(words.reason, sizeof words.reason));
+    send_to_all(std::string(1, kReason).append(words.reason, sizeof words.reason));
   }
 
   void run(const CollectiveCall& call, char* x, char* into) override {
@@ -63,9 +63,11 @@ class MeetingRank : public HostComm {
     own().assign(x + offset(rank()), x + offset(rank()) + length(rank()));
     if (rank() == 0) {
       for (int r = 1; r < size(); ++r) hear_call(r);
-      send_to_all(what_all_said());
+      tell(what_all_said());
     } else {
-      send_to_all(kCall + bytes_of(&call, sizeof call) + bytes_of(own().data(), own().size()));
+      std::string message(1, kCall);
+      message.append(reinterpret_cast<const char*>(&call), sizeof call).append(own().data(), own().size());
+      tell(message);
       hear_all();
     }
     for (int r = 1; r < size(); ++r) {
@@ -76,7 +78,6 @@ class MeetingRank : public HostComm {
   }
 
  private:
-  static std::string bytes_of(const void* at, size_t n) { return {static_cast<const char*>(at), n}; }
   const CollectiveCall& call_of(int r) const { return calls_[static_cast<size_t>(r)]; }
   std::vector<char>& own() { return terms_[static_cast<size_t>(rank())]; }
   int64_t width() const { return static_cast<int64_t>(size_of(static_cast<DType>(now_.dtype))); }
@@ -90,11 +91,21 @@ class MeetingRank : public HostComm {
     return brings ? now_.n * width() : 0;
   }
 
-  void send_to_all(const std::string& message) {
+  // The first rank that does not take the message; -1 if all do.
+  int send_to_all(const std::string& message) {
     const std::lock_guard lock(send_mutex_);
-    for (const Socket& to : connections_) {
-      if (to.fd() >= 0) send_all(to.fd(), message.data(), message.size(), Deadline::in(kPatience));
+    int first = -1;
+    for (size_t r = 0; r < connections_.size(); ++r) {
+      const int fd = connections_[r].fd();
+      const bool taken = fd < 0 || send_all(fd, message.data(), message.size(), Deadline::in(kPatience));
+      if (!taken && first < 0) first = static_cast<int>(r);
     }
+    return first;
+  }
+  void tell(const std::string& message) {
+    const int r = send_to_all(message);
+    if (r >= 0) give_up(fmt::format("rank {} has ended, or does not take a message", r));
+    throw_failure();
   }
   std::string failure() const {
     const std::lock_guard lock(mutex_);
@@ -154,7 +165,8 @@ class MeetingRank : public HostComm {
     if (call == now_) receive_term(r, r);
   }
   std::string what_all_said() {
-    std::string all = kCall + bytes_of(calls_.data(), calls_.size() * sizeof(CollectiveCall));
+    std::string all(1, kCall);
+    all.append(reinterpret_cast<const char*>(calls_.data()), calls_.size() * sizeof(CollectiveCall));
     for (const std::vector<char>& term : terms_) all.append(term.data(), term.size());
     return all;
   }

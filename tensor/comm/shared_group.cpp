@@ -74,11 +74,8 @@ int new_file(size_t bytes) {
         "ranks: the system has no {} MB of shared memory: {}", bytes >> 20, std::strerror(errno));
   return file.release();
 #else
-  fail(
-      "ranks: {} MB of memory cannot be shared with ranks that another program has started; --ranks N starts ranks "
-      "that "
-      "share memory",
-      bytes >> 20);
+  fail("ranks: ranks that another program has started cannot share {} MB of memory here; start them with --ranks N",
+       bytes >> 20);
 #endif
 }
 

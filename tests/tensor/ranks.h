@@ -131,8 +131,8 @@ class PairLinks : public Links {
   std::vector<Peer> peers_;
 };
 
-// Of run_ranks(); of ranks that meet and then share memory, or exchange all elements over rank 0; of message_rank(), at
-// last as if every rank were on a machine of its own.
+// run_ranks() makes shared_memory. Ranks that meet share memory (attached) or exchange all elements over rank 0
+// (sockets). message_rank() makes the others; the last one is as if every rank were on a machine of its own.
 enum class Transport { shared_memory, attached, sockets, messages, messages_in_small_pieces, messages_of_machines };
 inline constexpr Transport kTransports[] = {Transport::shared_memory, Transport::attached, Transport::sockets,
                                             Transport::messages, Transport::messages_in_small_pieces};

@@ -104,16 +104,13 @@ void Given::read(const std::string& path, bool of_run) {
   for (const auto& entry : root) {
     const int line = entry.first.Mark().line + 1;
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-    const Field* field = find(key);
-    const std::string now = renamed(fields, key);
-    if (!field && of_run && !now.empty()) {
-      for (const Field& f : fields) {
-        const bool was = std::find(f.former.begin(), f.former.end(), key) != f.former.end();
-        if (was && !has(f.name) && entry.second.IsScalar()) set(f.name, entry.second.Scalar());
-      }
-      continue;
+    std::vector<std::string> options;  // those that the key sets
+    for (const Field& f : fields) {
+      const bool was = of_run && std::find(f.former.begin(), f.former.end(), key) != f.former.end();
+      if (f.in_files && (f.name == key || was)) options.push_back(f.name);
     }
-    if (field == nullptr || !field->in_files) {
+    if (options.empty()) {
+      const std::string now = renamed(fields, key);
       check(now.empty(), "config {}: line {}: the option '{}' is {} now", path, line, key, now);
       std::vector<std::string> known;
       for (const Field& f : fields) {
@@ -125,9 +122,8 @@ void Given::read(const std::string& path, bool of_run) {
     const auto [first, is_new] = lines.emplace(key, line);
     check(is_new, "config {}: line {}: '{}' is given a second time, after line {}", path, line, key, first->second);
     check(entry.second.IsScalar(), "config {}: line {}: {} needs one value", path, line, key);
-    if (has(key)) continue;
     try {
-      set(key, entry.second.Scalar());
+      for (const std::string& option : options) fall_back(option, entry.second.Scalar());
     } catch (const Error& e) {
       fail("config {}: line {}: {}", path, line, e.what());
     }
