@@ -158,7 +158,8 @@ endif()
 
 # What tensor/cuda/runtime/launch.h needs. Where no GPU is used it is the simulator, tensor/sim.
 if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")
-  file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/sim/*.cpp)
+  file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/sim/*.cpp
+       ${PROJECT_SOURCE_DIR}/tensor/sim/libraries/*.cpp)
 endif()
 add_library(cuda_runtime STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tensor/cuda/runtime/launch.cpp ${simulator})
 target_link_libraries(cuda_runtime PUBLIC pg_base)

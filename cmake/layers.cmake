@@ -38,31 +38,31 @@ include(cmake/quick_build.cmake)
 set(comm_interface tensor/comm/collective_call.cpp tensor/comm/comm.cpp)
 set(model_readers nn/files/gguf_config.cpp nn/files/hf_config.cpp nn/files/peft.cpp nn/files/peft_pattern.cpp
                   nn/files/pretrained.cpp)
-set(texts tasks/fetch.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
-          tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
+set(token_files tasks/data/token_file.cpp tasks/data/token_windows.cpp)
 
 pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
 target_link_libraries(pg_base PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)  # for tensor/base/json_text.cpp
 pg_layer(pg_base_files FOLDERS tensor/base/files LINKS pg_base)
 include(cmake/cuda.cmake)
 include(cmake/mpi.cmake)
-pg_layer(pg_tensor FOLDERS tensor tensor/plain tensor/cpu tensor/cpu/attention tensor/cpu/gemm FILES ${comm_interface}
-                   LINKS pg_base)
+pg_layer(pg_tensor FOLDERS tensor tensor/measure tensor/plain tensor/cpu tensor/cpu/attention tensor/cpu/gemm
+                   FILES ${comm_interface} LINKS pg_base)
 pg_unrolled(${PROJECT_SOURCE_DIR}/tensor/cpu/gemm/gemm.cpp ${PROJECT_SOURCE_DIR}/tensor/cpu/attention/attention.cpp)
 pg_layer(pg_comm FOLDERS tensor/comm WITHOUT ${comm_interface} LINKS pg_tensor)
 pg_mpi(pg_comm)
-pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
+pg_layer(pg_autograd FOLDERS autograd autograd/fused LINKS pg_tensor)
 pg_layer(pg_check FOLDERS autograd/check LINKS pg_autograd)
-pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
+pg_layer(pg_nn FOLDERS nn nn/decode nn/ranks nn/train nn/variants LINKS pg_autograd)
 pg_layer(pg_files FOLDERS nn/files WITHOUT ${model_readers} LINKS pg_nn pg_base_files)
 pg_layer(pg_models FILES ${model_readers} LINKS pg_files)
 target_link_libraries(pg_models PRIVATE PCRE2::8BIT)
-pg_layer(pg_text FILES ${texts} LINKS pg_base)
+pg_layer(pg_text FOLDERS tasks/data WITHOUT ${token_files} LINKS pg_base)
 pg_layer(pg_bpe FOLDERS tasks/bpe LINKS pg_text pg_base_files)
 target_link_libraries(pg_bpe PRIVATE PCRE2::8BIT utf8proc::utf8proc)
-pg_layer(pg_tasks FOLDERS tasks tasks/grade tasks/jinja tasks/puzzles WITHOUT ${texts} LINKS pg_bpe)
+pg_layer(pg_tasks FOLDERS tasks tasks/act tasks/chat tasks/grade tasks/jinja tasks/puzzles tasks/text
+                  FILES ${token_files} LINKS pg_bpe)
 target_link_libraries(pg_tasks PUBLIC GMP::gmpxx PRIVATE utf8proc::utf8proc)
-pg_layer(pg_rl FOLDERS rl LINKS pg_autograd)
+pg_layer(pg_rl FOLDERS rl rl/methods LINKS pg_autograd)
 pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_files pg_tasks)
 pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_files pg_tasks)
 
@@ -92,11 +92,11 @@ pg_hardened(pg_comm)
 file(GLOB graders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} tasks/grade/*.cpp)
 pg_hot(${graders}
        nn/files/tensor_source.cpp
-       rl/advantages.cpp rl/advantages_methods.cpp
+       rl/advantages.cpp rl/methods/advantages_methods.cpp
        rl/control/actor_critic.cpp rl/control/trainer.cpp rl/control/vector_env.cpp
-       tasks/bandit.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/bpe_train.cpp
+       tasks/act/bandit.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/bpe_train.cpp
        tasks/bpe/byte_level.cpp tasks/bpe/piece_counts.cpp tasks/bpe/pretokenizer.cpp tasks/bpe/regex.cpp
-       tasks/control.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
+       tasks/act/control.cpp tasks/data/tokenizer.cpp tasks/data/utf8.cpp)
 if(POLICYGRAD_SANITIZE)  # compiles the rest without optimisation
   foreach(layer pg_tensor pg_tensor_core pg_autograd pg_autograd_core)
     target_compile_options(${layer} PRIVATE -O1)
@@ -105,7 +105,7 @@ endif()
 
 if(POLICYGRAD_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS tensor/cuda/*.cu tensor/cuda/*/*.cu)
-  target_sources(pg_tensor PRIVATE tensor/cuda/array.cpp)
+  target_sources(pg_tensor PRIVATE tensor/cuda/base/array.cpp)
   target_link_libraries(pg_tensor PUBLIC cuda_runtime)
   list(APPEND POLICYGRAD_LAYERS cuda_runtime)
   pg_cuda(pg_tensor ${cuda_sources})

@@ -3,7 +3,7 @@
 //   make grpo && ./grpo
 #include <fmt/core.h>
 
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 #include "nn/optim.h"
 #include "rl/advantages.h"
 #include "rl/policy_loss.h"

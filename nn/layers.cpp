@@ -29,7 +29,7 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias, const Init& init) {
   if (with_bias) bias = uniform_parameter({out}, bound, init);
 }
 void Linear::check_saved(const char* owner) const {
-  check(!int8, "{}: a model with 8-bit weights (nn/int8.h) is for decoding and is not saved", owner);
+  check(!int8, "{}: a model with 8-bit weights (nn/variants/int8.h) is for decoding and is not saved", owner);
 }
 void Linear::visit(Visitor& visitor) {
   visitor("weight", weight);

@@ -14,7 +14,7 @@
 
 namespace pg {
 
-struct KvSlot;  // nn/kv_cache.h
+struct KvSlot;  // nn/decode/kv_cache.h
 
 // How a layer initialises its parameters: the source of random values, and the dtype.
 struct Init {
@@ -31,7 +31,7 @@ struct Init {
   }
 };
 
-// A low-rank term of the rows [begin, end) of a weight [out, in]: weight + scale·b·a (nn/lora.h).
+// A low-rank term of the rows [begin, end) of a weight [out, in]: weight + scale·b·a (nn/variants/lora.h).
 struct LoraAdapter {
   std::string prefix;  // of the names of its tensors: "" or "q_proj."
   int64_t begin = 0, end = 0;
@@ -43,7 +43,7 @@ struct LoraAdapter {
 struct Linear : Module {
   Tensor weight;                   // [out, in]; undefined if `int8` holds the weight
   Tensor bias;                     // [out], or undefined
-  std::optional<Int8Weight> int8;  // in place of the weight (nn/int8.h): for decoding, without gradients
+  std::optional<Int8Weight> int8;  // in place of the weight (nn/variants/int8.h): for decoding, without gradients
   std::vector<LoraAdapter> lora;   // of rows that do not overlap, in their order
   bool lora_merged = false;        // the weight contains the adapters' terms
 

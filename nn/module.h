@@ -63,11 +63,11 @@ class EvalMode {
 
 // The parameters themselves (sharing storage and gradients), in order.
 NamedTensors named_parameters(Module& module);
-// Those of them that require a gradient: without the frozen ones (nn/lora.h).
+// Those of them that require a gradient: without the frozen ones (nn/variants/lora.h).
 NamedTensors trainable_parameters(Module& module);
 int64_t count_parameters(Module& module);
 // The parameters detached from the tape, sharing storage: what a checkpoint writes. Error for 8-bit weights
-// (nn/int8.h).
+// (nn/variants/int8.h).
 NamedTensors state_dict(Module& module);
 // Copies values into the parameters, converting between floating dtypes. Strict: one Error lists every missing name,
 // every unexpected name and every wrong shape, and then no parameter has changed.

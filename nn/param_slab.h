@@ -17,8 +17,8 @@ inline constexpr int64_t kShardUnit = 16384;
 
 // Which state of training each rank of a group holds (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward
 // Training Trillion Parameter Models", arXiv:1910.02054). Stage 0: all of it. 1: its shard of the optimizer's state. 2:
-// its shard of the gradients too. 3: its shard of the parameters too (nn/gathered_weights.h). A rank updates its shard.
-// With one rank all stages are stage 0. What a slab does with other ranks is in nn/slab_ranks.cpp.
+// its shard of the gradients too. 3: its shard of the parameters too (nn/ranks/gathered_weights.h). A rank updates its
+// shard. With one rank all stages are stage 0. What a slab does with other ranks is in nn/ranks/slab_ranks.cpp.
 struct Sharding {
   Comm* comm = nullptr;  // null: one rank
   int zero = 0;          // the stage

@@ -3,7 +3,7 @@
 // Unsupervised Multitask Learners"): blocks with layer norms before attention and MLP, tanh GELU, learned positions, an
 // output head that shares the token embedding's weight. Other values give the Llama family (Touvron et al. 2023,
 // arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated MLP, no biases; or latent
-// attention (nn/latent_attention.h).
+// attention (nn/variants/latent_attention.h).
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -18,9 +18,9 @@
 
 namespace pg {
 
-struct KvCache;  // nn/kv_cache.h
+struct KvCache;  // nn/decode/kv_cache.h
 
-// The calls with a cache are in nn/transformer_cached.cpp.
+// The calls with a cache are in nn/decode/transformer_cached.cpp.
 struct TransformerBlock : Module {
   Norm ln_1;
   std::optional<CausalSelfAttention> attn;
@@ -66,7 +66,7 @@ struct Transformer : Module {
   std::vector<TransformerBlock> h;      // n_layer blocks
   Norm ln_f;                            // after the last block
   std::optional<Linear> lm_head;        // the output head, if it is not tied
-  std::optional<Int8Weight> tied_int8;  // of a tied head: a copy of wte.weight that the head uses instead (nn/int8.h)
+  std::optional<Int8Weight> tied_int8;  // replaces wte.weight in a tied head (nn/variants/int8.h)
   ModelIdentity identity;               // of the decoders that generate() keeps for this model
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.

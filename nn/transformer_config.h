@@ -17,7 +17,7 @@ enum class NormKind : uint8_t { layer, rms };
 enum class Positions : uint8_t { learned, rope };
 enum class MlpKind : uint8_t { gelu, swiglu };
 
-// The adapters of a model (nn/lora.h).
+// The adapters of a model (nn/variants/lora.h).
 struct LoraConfig {
   int64_t rank = 0;  // 0: no adapters
   double alpha = 16;
@@ -59,7 +59,7 @@ struct TransformerConfig {
   bool qk_norm = false;   // an RMS norm of each head's queries and keys (Qwen3)
   bool tied = true;       // the output head is the token embedding's weight
   // Position t sees positions 0 … t and predicts the next token. false: it sees all positions, as in a masked denoiser
-  // (nn/denoiser.h); such a model has no KV cache and reads no packed rows.
+  // (nn/variants/denoiser.h); such a model has no KV cache and reads no packed rows.
   bool causal = true;
   // Latent attention instead of heads of keys and values of their own; head_size is then that of keys without the
   // rotated channels. The biases are those of LatentAttentionConfig::bias.

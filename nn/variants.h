@@ -1,7 +1,7 @@
 #pragma once
 // What a transformer may have beyond the core: attention of another kind, and adapters. The model calls these functions
-// and includes no variant. They are defined in nn/check_variants.cpp, nn/variants.cpp and nn/lora.cpp. A program of
-// pg_core alone has those of nn/core/alone.cpp, which refuse every variant.
+// and includes no variant. They are defined in nn/variants/check_variants.cpp, nn/variants/variants.cpp and
+// nn/variants/lora.cpp. A program of pg_core alone has those of nn/core/alone.cpp, which refuse every variant.
 #include <memory>
 #include <string_view>
 

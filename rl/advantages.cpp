@@ -1,5 +1,5 @@
 // Advantages: returns, moving baselines, and the estimators that compare a group. Those of single methods are in
-// rl/advantages_methods.cpp.
+// rl/methods/advantages_methods.cpp.
 #include "rl/advantages.h"
 
 #include <cmath>

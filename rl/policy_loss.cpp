@@ -1,5 +1,5 @@
 // Ratios, the clipped surrogate and the aggregations of the policy loss. Other surrogates are in
-// rl/policy_loss_methods.cpp.
+// rl/methods/policy_loss_methods.cpp.
 #include "rl/policy_loss.h"
 
 #include "rl/policy_terms.h"

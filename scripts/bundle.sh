@@ -45,7 +45,7 @@ cp scripts/install_bundle.sh "$to/install.sh"
 
 # The names of the files are those of data_manifest().
 mkdir "$to/data"
-sed -n '/data_manifest() {/,/^}/s/^ *{"\([^"]*\)",.*/\1/p' tasks/fetch.cpp | while IFS= read -r name; do
+sed -n '/data_manifest() {/,/^}/s/^ *{"\([^"]*\)",.*/\1/p' tasks/data/fetch.cpp | while IFS= read -r name; do
   for folder in "${POLICYGRAD_DATA:-}" "${POLICYGRAD_CACHE:-data}"; do
     if [ -n "$folder" ] && [ -f "$folder/$name" ] && [ ! -e "$to/data/$name" ]; then
       mkdir -p "$to/data/$(dirname "$name")"

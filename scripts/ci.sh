@@ -52,7 +52,7 @@ layer_rule() { # layer_rule FOLDER PATHS LAYER...
 }
 rules() {
   rule 'ThreadSanitizer on the pool' '^tensor/base/|^tests/tensor/test_(parallel|shared_ranges)' tsan_tests
-  layer_rule tensor '^tensor/(base|cpu|plain|comm)/|^tensor/[^/]*$|^tests/tensor/' \
+  layer_rule tensor '^tensor/(base|cpu|plain|comm|measure)/|^tensor/[^/]*$|^tests/tensor/' \
     pg_base pg_base_files pg_tensor pg_comm
   layer_rule autograd '^tensor/(cpu|plain)/|^tensor/[^/]*$|^autograd/|^tests/(autograd|op_samples)/' \
     pg_autograd pg_check op_samples

@@ -125,7 +125,7 @@ struct Kernels {
 // The kernel table of a device; Error if this build has none for it.
 const Kernels& kernels(Device device);
 const Kernels& cpu_kernels();
-// The CPU's kernels, or the plain ones; with timing around each if a Profile is alive (tensor/profile.h).
+// The CPU's kernels, or the plain ones; with timing around each if a Profile is alive (tensor/measure/profile.h).
 const Kernels& host_kernels(bool plain);
 const Kernels& plain_kernels();
 

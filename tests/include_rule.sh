@@ -48,7 +48,7 @@ $(for folder in lessons/0* lessons/10_*; do includes "$folder" 'tensor/cuda/'; d
   done
   includes lessons/01_tensors 'autograd/|nn/|rl/|tasks/'
   includes lessons/02_autograd 'nn/|rl/|tasks/'
-  includes lessons/03_language_model 'rl/|nn/(transformer|generate|kv_cache|trainer|files/)'
+  includes lessons/03_language_model 'rl/|nn/(transformer|decode/|train/trainer|files/)'
   includes lessons/04_gpt 'rl/')
 END
 report 'CUDA headers belong in tensor/cuda/, tensor/sim/ and tests/sim/' <<END

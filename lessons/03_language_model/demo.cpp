@@ -6,9 +6,9 @@
 #include "lessons/kit/plot.h"
 #include "nn/layers.h"
 #include "nn/param_slab.h"
-#include "tasks/stories.h"
-#include "tasks/text_data.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/stories.h"
+#include "tasks/data/text_data.h"
+#include "tasks/data/tokenizer.h"
 
 namespace pg::lesson03 {
 namespace {

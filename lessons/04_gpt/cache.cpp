@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "lessons/04_gpt/lesson.h"
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 
 namespace pg::lesson04 {
 namespace {

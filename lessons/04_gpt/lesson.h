@@ -4,7 +4,7 @@
 
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
-#include "nn/kv_cache.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/transformer.h"
 
 namespace pg::lesson04 {

@@ -4,11 +4,11 @@
 
 #include "lessons/04_gpt/lesson.h"
 #include "lessons/kit/plot.h"
-#include "nn/generate.h"
-#include "nn/trainer.h"
-#include "tasks/fetch.h"
-#include "tasks/text_data.h"
-#include "tasks/tokenizer.h"
+#include "nn/decode/generate.h"
+#include "nn/train/trainer.h"
+#include "tasks/data/fetch.h"
+#include "tasks/data/text_data.h"
+#include "tasks/data/tokenizer.h"
 
 namespace pg::lesson04 {
 namespace {

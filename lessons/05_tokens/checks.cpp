@@ -199,7 +199,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "(Σ nats[i] / ln 2) / (Σ bytes of tokens[ids[i]]).",
                  "Two sums in one loop, over nats[i] and over tokens[ids[i]].size(); divide the first by std::log(2.0) "
                  "and by the second."},
-       .solution = {"tools/pg/eval.cpp", "int evaluate_text("},
+       .solution = {"tools/pg/eval/eval.cpp", "int evaluate_text("},
        .run = check_bits_per_byte},
   };
 }

@@ -5,7 +5,7 @@
 #include "lessons/05_tokens/checks.h"
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/byte_level.h"
-#include "tasks/stories.h"
+#include "tasks/data/stories.h"
 
 namespace pg::lesson05 {
 

@@ -8,7 +8,7 @@
 #include "lessons/kit/plot.h"
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/byte_level.h"
-#include "tasks/stories.h"
+#include "tasks/data/stories.h"
 
 namespace pg::lesson05 {
 namespace {

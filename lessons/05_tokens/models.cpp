@@ -5,10 +5,10 @@
 
 #include "lessons/05_tokens/demo.h"
 #include "lessons/kit/plot.h"
-#include "nn/trainer.h"
-#include "tasks/stories.h"
-#include "tasks/text_data.h"
-#include "tasks/tokenizer.h"
+#include "nn/train/trainer.h"
+#include "tasks/data/stories.h"
+#include "tasks/data/text_data.h"
+#include "tasks/data/tokenizer.h"
 
 namespace pg::lesson05 {
 namespace {

@@ -12,8 +12,8 @@
 #include "lessons/kit/plot.h"
 #include "nn/files/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/fetch.h"
-#include "tasks/text_data.h"
+#include "tasks/data/fetch.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/error.h"
 
 namespace pg::lesson05 {

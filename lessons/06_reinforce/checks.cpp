@@ -2,7 +2,7 @@
 #include "lessons/06_reinforce/checks.h"
 
 #include "rl/advantages.h"
-#include "rl/kl.h"
+#include "rl/methods/kl.h"
 #include "rl/policy_loss.h"
 
 namespace pg::lesson06 {
@@ -77,7 +77,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "of the three can be negative?",
                  "k1 = log π - log ref; k2 = k1²/2; k3 = e^d - 1 - d with d = log ref - log π.",
                  "k1: subtract. k2: d * d * 0.5. k3: d = ref_log_prob - log_prob; expm1(d) - d."},
-       .solution = {"rl/kl.cpp", "Tensor k3("},
+       .solution = {"rl/methods/kl.cpp", "Tensor k3("},
        .run = check_kl},
   };
 }

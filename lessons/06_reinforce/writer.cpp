@@ -4,9 +4,9 @@
 
 #include "lessons/06_reinforce/lesson.h"
 #include "lessons/kit/plot.h"
-#include "nn/generate.h"
-#include "nn/trainer.h"
-#include "tasks/tiny_language.h"
+#include "nn/decode/generate.h"
+#include "nn/train/trainer.h"
+#include "tasks/data/tiny_language.h"
 
 namespace pg::lesson06 {
 namespace {

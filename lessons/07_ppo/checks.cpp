@@ -2,8 +2,8 @@
 #include "lessons/07_ppo/checks.h"
 
 #include "rl/control/actor_critic.h"
+#include "rl/methods/value_loss.h"
 #include "rl/policy_loss.h"
-#include "rl/value_loss.h"
 
 namespace pg::lesson07 {
 
@@ -87,7 +87,7 @@ std::vector<kit::Check<Impl>> checks() {
            {"v has moved past old + clip, and is nearer to R than that. Which of the two errors is larger?",
             "loss = max((v - R)², (old + clamp(v - old, ±clip) - R)²) / 2; with clip = 0 the first alone.",
             "Both errors through where(mask, error, 0) before squaring; then where(ge(free, bounded), free, bounded)."},
-       .solution = {"rl/value_loss.cpp", "Tensor value_loss("},
+       .solution = {"rl/methods/value_loss.cpp", "Tensor value_loss("},
        .run = check_value_loss},
       {.id = "07.7",
        .title = "log-prob of a torque",

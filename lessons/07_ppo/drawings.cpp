@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "lessons/kit/sketch.h"
-#include "tasks/control.h"
+#include "tasks/act/control.h"
 #include "tensor/base/random.h"
 
 namespace pg::lesson07 {

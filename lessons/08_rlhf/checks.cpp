@@ -36,7 +36,7 @@ std::vector<kit::Check<Impl>> checks() {
             "softplus(-(chosen - rejected - margin)) + centring·(chosen + rejected)², all [N].",
             "difference = chosen - rejected; if margin.defined(), subtract margin.detach(); softplus(neg(difference)); "
             "add centring * (sum * sum) with sum = chosen + rejected."},
-       .solution = {"rl/preference_loss.cpp", "Tensor bradley_terry_loss("},
+       .solution = {"rl/methods/preference_loss.cpp", "Tensor bradley_terry_loss("},
        .run = check_bradley_terry_loss,
        .harmless = {{{"rank 0", "rank 4", "coprime sizes"}, "all are [N]"}, {"infinite", "scores are finite numbers"}}},
       {.id = "08.3",
@@ -50,7 +50,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "rewards[last chosen token] = score, 0 elsewhere; as many rewards as tokens.",
                  "response.rewards.assign(response.tokens.size(), 0); then one assignment at "
                  "rl::last_chosen(response)."},
-       .solution = {"rl/batch.cpp", "Tensor reward_at_end("},
+       .solution = {"rl/methods/batch.cpp", "Tensor reward_at_end("},
        .run = check_set_rewards},
       {.id = "08.4",
        .title = "the KL in the reward",
@@ -64,7 +64,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "rewards[t] -= β·(log π[t] - log ref[t]) wherever chosen[t] is 1.",
                  "Loop over the tokens; skip those with chosen[t] == 0; subtract beta * (old_log_probs[t] - "
                  "ref_log_probs[t]) from what is there."},
-       .solution = {"rl/axes.cpp", "Tensor subtract_kl("},
+       .solution = {"rl/methods/axes.cpp", "Tensor subtract_kl("},
        .run = check_subtract_kl},
       {.id = "08.5",
        .title = "a response's log-probability",
@@ -90,7 +90,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "c = β·(log π_c - log ref_c), r = β·(log π_r - log ref_r), all [N]; loss = softplus(-(c - r)).",
                  "detach() both reference tensors; compute c and r; return {softplus(neg(c - r)), c.detach(), "
                  "r.detach()}."},
-       .solution = {"rl/preference_loss.cpp", "DpoLoss dpo_loss("},
+       .solution = {"rl/methods/preference_loss.cpp", "DpoLoss dpo_loss("},
        .run = check_dpo_loss,
        .harmless = {{{"rank 0", "rank 4", "coprime sizes"}, "all are [N]"},
                     {"infinite", "log-probabilities are finite numbers"}}},

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tasks/tiny_language.h"
+#include "tasks/data/tiny_language.h"
 
 namespace pg::lesson08 {
 

@@ -1,6 +1,6 @@
 #pragma once
 // The task of lesson 8, and the simulated human whose preferences the reward model learns.
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 
 namespace pg::lesson08 {
 

@@ -1,9 +1,9 @@
 #pragma once
 // Lesson 8: the functions that you write, with the engine's own names.
 #include "lessons/kit/lesson.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "nn/transformer.h"
-#include "rl/preference_loss.h"
+#include "rl/methods/preference_loss.h"
 #include "rl/text/experience.h"
 
 namespace pg::lesson08 {

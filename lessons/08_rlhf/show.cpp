@@ -1,7 +1,7 @@
 // Prints responses and tables of the demonstration.
 #include "lessons/08_rlhf/show.h"
 
-#include "tasks/tiny_language.h"
+#include "tasks/data/tiny_language.h"
 
 namespace pg::lesson08 {
 namespace {

@@ -7,7 +7,7 @@
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
 #include "rl/text/references.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 
 namespace pg::lesson09 {
 namespace {

@@ -111,7 +111,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "1 - C(n-c, k)/C(n, k) = 1 - Π_{i=0..k-1} (n-c-i)/(n-i): the k are drawn one after the other.",
                  "check c and k. none = 1; for i from 0 to k - 1: if n - c - i is 0, return 1; none *= (n - c - i) / "
                  "(n - i) in double. Return 1 - none."},
-       .solution = {"rl/statistics.cpp", "double pass_at_k("},
+       .solution = {"rl/methods/statistics.cpp", "double pass_at_k("},
        .run = check_pass_at_k},
       {.id = "10.6",
        .title = "progress towards the tower",
@@ -137,7 +137,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "most).",
                  "One loop for the largest count; return 0 if it is 0. A second loop over the answers that have it: "
                  "tied += 1, right += 1 if it is right. Return right / tied in double."},
-       .solution = {"rl/statistics.cpp", "double majority_vote("},
+       .solution = {"rl/methods/statistics.cpp", "double majority_vote("},
        .run = check_majority_vote}};
 }
 

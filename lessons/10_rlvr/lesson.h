@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lessons/kit/lesson.h"
-#include "rl/statistics.h"
+#include "rl/methods/statistics.h"
 #include "tasks/puzzles/countdown.h"
 #include "tasks/puzzles/hanoi.h"
 

@@ -7,7 +7,7 @@
 #include "lessons/10_rlvr/demo.h"
 #include "rl/text/evaluation.h"
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/fetch.h"
+#include "tasks/data/fetch.h"
 #include "tasks/puzzles/chat_task.h"
 #include "tensor/base/error.h"
 

@@ -68,7 +68,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "· blockDim.x.",
                  "blocks_for: (n + 255) / 256, clamped. first_index: the threads of all blocks before, plus my number "
                  "in the block; make it 64 bits wide before multiplying. index_step: how many threads the grid has."},
-       .solution = {"tensor/cuda/array.h", "int64_t first_index("},
+       .solution = {"tensor/cuda/base/array.h", "int64_t first_index("},
        .run = check_grid,
        .harmless = {{"first argument 1 of function 2", "every grid visits each element once"}}},
       {.id = "11.2",
@@ -83,7 +83,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "shared memory.",
                  "Loop over the steps with __shfl_xor_sync. If kSize is more than 32: lane 0 of each warp writes its "
                  "part, barrier, every thread folds the parts in order, barrier (the next call writes them again)."},
-       .solution = {"tensor/cuda/row.h", "T reduce(T x, F f)"},
+       .solution = {"tensor/cuda/base/row.h", "T reduce(T x, F f)"},
        .run = check_reduce,
        .harmless = {{{"no elements", "a size of 1"}, "x fills whole blocks of 256 threads"},
                     {"no elements of function 2",
@@ -113,7 +113,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "e^(top - max).",
                  "Each lane takes elements rank, rank + 32, …: skip -inf; if x > top, rescale sum and set top; add. "
                  "Then reduce top with Max, rescale the sum to it, reduce the sum with Plus."},
-       .solution = {"tensor/cuda/row.h", "RowStats<T> row_stats("},
+       .solution = {"tensor/cuda/base/row.h", "RowStats<T> row_stats("},
        .run = check_row_stats},
       {.id = "11.5",
        .title = "bank conflicts",

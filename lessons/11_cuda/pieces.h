@@ -1,8 +1,8 @@
 #pragma once
 // The device code that you write. exercise.cu includes this file and, at its end, harness.h.
 #include "lessons/11_cuda/device.h"
+#include "tensor/cuda/base/row.h"
 #include "tensor/cuda/gemm/tile.h"
-#include "tensor/cuda/row.h"
 
 namespace pg::lesson11 {
 

@@ -1,8 +1,8 @@
 // The kernels of harness.h with the engine's device functions, and with two slow ones for comparison.
 #include "lessons/11_cuda/harness.h"
 #include "lessons/11_cuda/versions.h"
+#include "tensor/cuda/base/row.h"
 #include "tensor/cuda/gemm/tile.h"
-#include "tensor/cuda/row.h"
 
 namespace pg::lesson11 {
 namespace {

@@ -47,7 +47,7 @@ std::vector<kit::Check<Impl>> checks() {
             "A Tensor sum and an int64_t total. For each r with tokens[r] > 0: part = means[r] * "
             "static_cast<double>(tokens[r]); sum = sum.defined() ? sum + part : part; total += tokens[r]. check "
             "total > 0. Return sum / static_cast<double>(total)."},
-       .solution = {"nn/data_parallel.cpp", "Tensor token_weighted_mean("},
+       .solution = {"nn/ranks/data_parallel.cpp", "Tensor token_weighted_mean("},
        .run = check_token_mean,
        .harmless = {{"detached", "it averages what came from other processes, which no tape reaches"}}},
       {.id = "12.4",
@@ -76,7 +76,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "close it when its elements · element_bytes >= least_bytes; what is left at 0 is a range too.",
                  "end = segments.back().end. For i from the last to 0: begin = segments[i].begin; if i > 0 and (end - "
                  "begin) * element_bytes < least_bytes, continue; push {begin, end}; end = begin."},
-       .solution = {"nn/data_parallel.cpp", "std::vector<Shard> gradient_buckets("},
+       .solution = {"nn/ranks/data_parallel.cpp", "std::vector<Shard> gradient_buckets("},
        .run = check_buckets,
        .harmless = {{{"rank 0", "rank 4", "coprime sizes"},
                      "ranges depend on where a segment is, not on the parameter's shape"}}},

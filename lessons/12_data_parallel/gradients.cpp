@@ -5,8 +5,8 @@
 #include "autograd/tape.h"
 #include "lessons/12_data_parallel/demo.h"
 #include "nn/transformer.h"
-#include "tasks/stories.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/stories.h"
+#include "tasks/data/tokenizer.h"
 #include "tensor/comm/launch.h"
 
 namespace pg::lesson12 {

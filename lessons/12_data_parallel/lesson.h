@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lessons/kit/lesson.h"
-#include "nn/data_parallel.h"
+#include "nn/ranks/data_parallel.h"
 #include "tensor/comm/ring.h"
 
 namespace pg::lesson12 {

@@ -4,7 +4,7 @@
 
 #include "lessons/12_data_parallel/demo.h"
 #include "lessons/kit/plot.h"
-#include "nn/zero_memory.h"
+#include "nn/ranks/zero_memory.h"
 #include "tensor/comm/link_model.h"
 
 namespace pg::lesson12 {

@@ -130,7 +130,7 @@ std::vector<kit::Check<Impl>> checks() {
             "keys of row b.",
             "slot.store(pg::rope(k, options, slot.before), v). An AttentionOptions with kv_len = slot.after. "
             "Return pg::attention(pg::rope(q, options, slot.before), slot.k, slot.v, it)."},
-       .solution = {"nn/transformer_cached.cpp",
+       .solution = {"nn/decode/transformer_cached.cpp",
                     "Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const"},
        .run = check_decode,
        .harmless = {{"detached", "text is generated without a tape"},
@@ -167,7 +167,7 @@ std::vector<kit::Check<Impl>> checks() {
             "reshape(k_up, {H, d_n, d_c}); matmul(q_nope, it); cat with q_rope. key = cat({latent, k_rope}, 3). "
             "options.scale; pg::attention(query, key, key, options); slice(…, 3, 0, d_c); matmul with "
             "transpose(reshape(v_up, {H, d_v, d_c})); transpose(…, 1, 2); reshape to {B, T, H * d_v}."},
-       .solution = {"nn/latent_attention.cpp", "Tensor LatentAttention::query("},
+       .solution = {"nn/variants/latent_attention.cpp", "Tensor LatentAttention::query("},
        .run = check_absorbed,
        .harmless = {{{"rank 0", "rank 1"}, "the inputs have rank 4, k_up and v_up rank 2"},
                     {"infinite", "activations are finite: an infinite one has no direction"},
@@ -186,7 +186,7 @@ std::vector<kit::Check<Impl>> checks() {
             "too if it is defined. a = Tensor::uniform({rank, in}, -bound, bound, generator, weight.dtype()), b = "
             "Tensor::zeros({out, rank}, weight.dtype()), both with set_requires_grad(); "
             "layer.lora.push_back(adapter)."},
-       .solution = {"nn/lora.cpp", "void attach_adapters("},
+       .solution = {"nn/variants/lora.cpp", "void attach_adapters("},
        .run = check_add_lora,
        .harmless = {{{"a size of 1", "other shapes"}, "config.targets chose this layer before the call"}}},
       {.id = "13.6",
@@ -201,7 +201,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "check(!layer.lora.empty() && !layer.lora_merged, \"merge_lora: ...\"). For each adapter: rows = "
                  "layer.weight.detach().view_slice(0, begin, end); rows.copy_from(rows + matmul(b, a) * scale). Then "
                  "the flag."},
-       .solution = {"nn/lora.cpp", "void add_to_weights("},
+       .solution = {"nn/variants/lora.cpp", "void add_to_weights("},
        .run = check_merge_lora},
       {.id = "13.7",
        .title = "masks at time t",
@@ -214,7 +214,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "token; else target = -100; weight = 1/t_b.",
                  "ids.contiguous_copy().data<const int32_t>() reads the ids. u first; for each row t; for each token "
                  "one uniform(), and three push_backs; three Tensor::from(…, {B, L})."},
-       .solution = {"nn/denoiser.cpp", "MaskedTokens mask_tokens("},
+       .solution = {"nn/variants/denoiser.cpp", "MaskedTokens mask_tokens("},
        .run = check_mask_tokens,
        .harmless = {{"detached", "ids, targets and weights are data, without a tape"},
                     {"always f64", "the weights are f64, and ids no floating numbers"},
@@ -233,7 +233,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "v = logits.size(2) - 1; rows = reshape(slice(logits, 2, 0, v), {B·L, v}); cross_entropy(rows, "
                  "targets reshaped to {B·L}, options with Reduction::none), times the weights in the logits' dtype; "
                  "sum, divided by B·L."},
-       .solution = {"nn/denoiser.cpp", "Tensor summed_denoising_loss("},
+       .solution = {"nn/variants/denoiser.cpp", "Tensor summed_denoising_loss("},
        .run = check_denoising_loss,
        .harmless = {{{"rank 0", "rank 1", "rank 4"}, "logits have rank 3, ids, targets and weights rank 2"},
                     {"no elements", "a batch has a row, and a sequence a position"}}},

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "lessons/13_variations/checks.h"
-#include "nn/latent_attention.h"
+#include "nn/variants/latent_attention.h"
 #include "tensor/storage.h"
 
 namespace pg::lesson13 {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "lessons/kit/value.h"
-#include "tasks/stories.h"
+#include "tasks/data/stories.h"
 #include "tensor/base/parallel.h"
 
 namespace pg::lesson13 {

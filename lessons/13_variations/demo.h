@@ -6,8 +6,8 @@
 
 #include "lessons/13_variations/lesson.h"
 #include "nn/transformer.h"
-#include "tasks/text_data.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/text_data.h"
+#include "tasks/data/tokenizer.h"
 
 namespace pg::lesson13 {
 

@@ -4,7 +4,7 @@
 
 #include "lessons/13_variations/demo.h"
 #include "lessons/kit/plot.h"
-#include "nn/unmask.h"
+#include "nn/variants/unmask.h"
 
 namespace pg::lesson13 {
 namespace {

@@ -2,15 +2,15 @@
 // Lesson 13: the functions that you write, and what they work on.
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
-#include "nn/denoiser.h"
-#include "nn/kv_cache.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/layers.h"
-#include "nn/lora.h"
+#include "nn/variants/denoiser.h"
+#include "nn/variants/lora.h"
 
 namespace pg::lesson13 {
 
 // What latent attention works on: H heads of queries at the last T of S positions, and the latents of all S, which all
-// heads share. The parts "_rope" are rotated already. LatentAttention has the same (nn/latent_attention.h).
+// heads share. The parts "_rope" are rotated already. LatentAttention has the same (nn/variants/latent_attention.h).
 struct LatentInputs {
   Tensor q_nope, q_rope;  // [B, H, T, d_n], [B, H, T, d_r]
   Tensor latent, k_rope;  // [B, 1, S, d_c], [B, 1, S, d_r]

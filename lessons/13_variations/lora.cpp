@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "lessons/13_variations/demo.h"
-#include "nn/generate.h"
-#include "nn/trainer.h"
+#include "nn/decode/generate.h"
+#include "nn/train/trainer.h"
 
 namespace pg::lesson13 {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "lessons/13_variations/demo.h"
 #include "lessons/kit/plot.h"
-#include "nn/trainer.h"
-#include "tasks/stories.h"
+#include "nn/train/trainer.h"
+#include "tasks/data/stories.h"
 
 namespace pg::lesson13 {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "lessons/13_variations/demo.h"
-#include "nn/latent_attention.h"
+#include "nn/variants/latent_attention.h"
 
 namespace pg::lesson13 {
 namespace {

@@ -11,7 +11,7 @@
 #include "nn/files/pretrained.h"
 #include "nn/files/safetensors_checksum.h"
 #include "nn/files/tensor_source.h"
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/mapped_file.h"

@@ -8,7 +8,7 @@
 
 #include "autograd/tape.h"
 #include "nn/files/safetensors_checksum.h"
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/gguf.h"

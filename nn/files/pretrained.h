@@ -22,14 +22,14 @@ TransformerConfig pretrained_config(const std::string& path, const TensorSource&
 std::vector<std::string> hf_modules(const TransformerConfig& config, const std::string& module);
 // Copies the weights into a model of that configuration, converted to its dtype. Names and layouts are those of
 // transformers (GPT-2's Conv1D weights are transposed, the projections of queries, keys and values are joined) or of
-// GGUF. An Error names a tensor that is missing, has another shape or belongs to no parameter. Adapters (nn/lora.h)
-// stay as they are.
+// GGUF. An Error names a tensor that is missing, has another shape or belongs to no parameter. Adapters stay as they
+// are.
 void load_weights(Transformer& model, const TensorSource& source);
 // Both: reads a Hugging Face folder or a GGUF file. The weights are held once.
 Transformer load_pretrained(const std::string& path, DType dtype = f32);
 
 // Writes config.json and model.safetensors, which transformers loads, into the folder, which is created. The tensors
-// keep the dtype of the model. Error if the model has adapters that are not merged (nn/lora.h), or is not causal.
+// keep the dtype of the model. Error if the model has adapters that are not merged, or is not causal.
 void save_pretrained(Transformer& model, const std::string& folder);
 
 }  // namespace pg

@@ -1,6 +1,6 @@
 // A trainer's checkpoints: what Trainer::save() writes, Trainer::resume() reads.
 #include "nn/files/checkpoint.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/format.h"
 
 namespace pg {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nn/layers.h"
-#include "tasks/environment.h"
+#include "tasks/act/environment.h"
 
 namespace pg::rl {
 

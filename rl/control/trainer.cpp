@@ -7,9 +7,9 @@
 #include <span>
 
 #include "nn/optim.h"
-#include "nn/schedule.h"
-#include "rl/kl.h"
-#include "rl/statistics.h"
+#include "nn/train/schedule.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/statistics.h"
 #include "tensor/base/random.h"
 
 namespace pg::rl {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/environment.h"
+#include "tasks/act/environment.h"
 #include "tensor/comm/comm.h"
 
 namespace pg::rl {

@@ -1,6 +1,6 @@
 // The fields of the text trainers' configurations, with their ranges, and the checks of fields that depend on each
 // other.
-#include "nn/schedule.h"
+#include "nn/train/schedule.h"
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"

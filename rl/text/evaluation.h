@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "nn/transformer.h"
-#include "rl/statistics.h"
-#include "tasks/text_task.h"
+#include "rl/methods/statistics.h"
+#include "tasks/text/text_task.h"
 
 namespace pg::rl {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "nn/generate.h"
-#include "rl/algorithm.h"
-#include "rl/batch.h"
-#include "tasks/text_task.h"
+#include "nn/decode/generate.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/batch.h"
+#include "tasks/text/text_task.h"
 
 namespace pg::rl {
 

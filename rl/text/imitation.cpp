@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "nn/schedule.h"
+#include "nn/train/schedule.h"
 #include "rl/text/laps.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
-#include "tensor/profile.h"
+#include "tensor/measure/profile.h"
 
 namespace pg::rl {
 

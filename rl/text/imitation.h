@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/optim.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "rl/text/metrics.h"
 #include "rl/text/rollout.h"
 #include "rl/text/speed.h"

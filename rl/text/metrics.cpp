@@ -8,8 +8,8 @@
 #include <set>
 
 #include "rl/advantages.h"
-#include "rl/kl.h"
-#include "rl/statistics.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/statistics.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {

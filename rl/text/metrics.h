@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl/algorithm.h"
+#include "rl/methods/algorithm.h"
 #include "rl/text/experience.h"
 #include "tensor/tensor.h"
 

@@ -2,7 +2,7 @@
 // Rows of a batch for an update: mini-batches, micro-batches, and what their losses are divided by.
 #include <vector>
 
-#include "rl/batch.h"
+#include "rl/methods/batch.h"
 #include "rl/policy_loss.h"
 
 namespace pg::rl {

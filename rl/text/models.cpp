@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rl/kl.h"
-#include "rl/read_back.h"
-#include "rl/statistics.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/read_back.h"
+#include "rl/methods/statistics.h"
 #include "rl/text/references.h"
 #include "tensor/base/error.h"
 

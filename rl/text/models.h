@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "nn/transformer.h"
-#include "rl/batch.h"
+#include "rl/methods/batch.h"
 
 namespace pg::rl {
 

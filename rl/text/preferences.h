@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "nn/files/checkpoint.h"
-#include "nn/gradient_sum.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
-#include "rl/preference_loss.h"
+#include "nn/ranks/gradient_sum.h"
+#include "nn/train/schedule.h"
+#include "rl/methods/preference_loss.h"
 #include "rl/text/metrics.h"
 #include "rl/text/models.h"
 #include "rl/text/trainer.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/gradient_sum.h"
+#include "nn/ranks/gradient_sum.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {

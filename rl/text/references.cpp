@@ -1,8 +1,8 @@
 // The kinds of references, and the models behind them.
 #include "rl/text/references.h"
 
-#include "nn/trainer.h"
-#include "rl/algorithm.h"
+#include "nn/train/trainer.h"
+#include "rl/methods/algorithm.h"
 #include "rl/text/rollout.h"
 #include "tensor/base/error.h"
 #include "tensor/paged_memory.h"

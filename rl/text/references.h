@@ -4,7 +4,7 @@
 #include <span>
 
 #include "rl/text/models.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 #include "tensor/base/random.h"
 
 namespace pg::rl {

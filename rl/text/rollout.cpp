@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 #include "rl/text/models.h"
 #include "tensor/base/error.h"
 

@@ -9,7 +9,7 @@
 
 #include "nn/transformer.h"
 #include "rl/text/experience.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 
 namespace pg::rl {
 

@@ -2,7 +2,7 @@
 // Speed of rollouts and updates beside what the machine could do.
 #include <span>
 
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 #include "rl/text/metrics.h"
 
 namespace pg::rl {

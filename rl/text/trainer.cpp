@@ -5,18 +5,18 @@
 #include <cmath>
 #include <tuple>
 
-#include "rl/kl.h"
 #include "rl/masked.h"
-#include "rl/read_back.h"
-#include "rl/shaping.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/read_back.h"
+#include "rl/methods/shaping.h"
+#include "rl/methods/value_loss.h"
 #include "rl/text/laps.h"
 #include "rl/text/mini_batch.h"
 #include "rl/text/update.h"
-#include "rl/value_loss.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
-#include "tensor/profile.h"
+#include "tensor/measure/profile.h"
 
 namespace pg::rl {
 namespace {

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "nn/files/checkpoint.h"
-#include "nn/gradient_sum.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
-#include "nn/trainer.h"
+#include "nn/ranks/gradient_sum.h"
+#include "nn/train/schedule.h"
+#include "nn/train/trainer.h"
 #include "rl/advantages.h"
-#include "rl/algorithm.h"
+#include "rl/methods/algorithm.h"
 #include "rl/text/metrics.h"
 #include "rl/text/ranks.h"
 #include "rl/text/references.h"
@@ -61,7 +61,7 @@ struct RlConfig {
 // All fields but the algorithm's, stop_strings, rates and zero.
 std::vector<Field> fields(RlConfig& config);
 
-// The fields of the configuration and its algorithm that change nothing with its choices (rl/algorithm.h).
+// The fields of the configuration and its algorithm that change nothing with its choices (rl/methods/algorithm.h).
 std::vector<UnusedField> unused_fields(const RlConfig& config);
 
 // Throws Error naming the first field out of its range, or fields that contradict each other, including the

@@ -2,7 +2,7 @@
 // memory.
 #include <cmath>
 
-#include "rl/statistics.h"
+#include "rl/methods/statistics.h"
 #include "rl/text/trainer.h"
 
 namespace pg::rl {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "nn/gradient_sum.h"
-#include "rl/read_back.h"
-#include "rl/statistics.h"
-#include "rl/value_loss.h"
+#include "nn/ranks/gradient_sum.h"
+#include "rl/methods/read_back.h"
+#include "rl/methods/statistics.h"
+#include "rl/methods/value_loss.h"
 
 namespace pg::rl {
 

@@ -1,6 +1,6 @@
 #pragma once
 // The loss of some responses under an algorithm, combining its axes.
-#include "rl/algorithm.h"
+#include "rl/methods/algorithm.h"
 #include "rl/text/metrics.h"
 #include "rl/text/references.h"
 #include "tensor/comm/comm.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 
 namespace pg {

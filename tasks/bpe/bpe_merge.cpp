@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {

@@ -7,13 +7,6 @@
 
 namespace pg {
 
-// A 64-bit mix of a key for hash tables (the finalizer of MurmurHash3).
-inline uint64_t mix_bits(uint64_t key) {
-  key = (key ^ (key >> 33)) * 0xff51afd7ed558ccdu;
-  key = (key ^ (key >> 33)) * 0xc4ceb9fe1a85ec53u;
-  return key ^ (key >> 33);
-}
-
 class MergeTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;  // the rank of a pair without a merge

@@ -10,7 +10,7 @@
 #include "tasks/bpe/pretokenizer.h"
 #include "tasks/bpe/token_table.h"
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/text.h"

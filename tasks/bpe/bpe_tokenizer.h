@@ -11,7 +11,7 @@
 
 #include "tasks/bpe/added_tokens.h"
 #include "tasks/bpe/post_processor.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/tokenizer.h"
 
 namespace pg {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 
 namespace pg {
 namespace {

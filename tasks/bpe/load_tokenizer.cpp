@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/gguf.h"
 #include "tensor/base/json.h"

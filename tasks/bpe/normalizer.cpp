@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/table.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tasks/bpe/bpe_merge.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <mutex>
 
-#include "tasks/bpe/bpe_merge.h"
 #include "tasks/bpe/line_cut.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "tasks/bpe/split_regexes.h"
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/table.h"

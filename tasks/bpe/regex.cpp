@@ -1,7 +1,7 @@
 // Regular expressions: from Oniguruma's syntax to PCRE2's, and matching.
 #include "tasks/bpe/regex.h"
 
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #define PCRE2_CODE_UNIT_WIDTH 8

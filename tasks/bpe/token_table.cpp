@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tasks/bpe/byte_level.h"
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 

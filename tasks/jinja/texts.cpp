@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 
 namespace pg::jinja {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 

@@ -2,7 +2,7 @@
 // Puzzles for a pretrained model: the request is a turn of the user or a part of a plain text (prompt_style.h).
 #include <memory>
 
-#include "tasks/puzzles/prompt_style.h"
+#include "tasks/chat/prompt_style.h"
 #include "tasks/puzzles/puzzle.h"
 
 namespace pg {

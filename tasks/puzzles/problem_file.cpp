@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tasks/data/text_data.h"
 #include "tasks/grade/extract.h"
-#include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tasks/puzzles/problem_file.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 
 namespace pg {
 

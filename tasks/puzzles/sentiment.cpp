@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "tasks/data/text_data.h"
 #include "tasks/puzzles/puzzle.h"
-#include "tasks/text_data.h"
 #include "tensor/base/error.h"
 
 namespace pg {

@@ -1,6 +1,6 @@
 #pragma once
-// Text from external sources: suggestions for mistyped names, checks of JSON and UTF-8, excerpts for messages, and a
-// hash.
+// Text from external sources: suggestions for mistyped names, checks of JSON and UTF-8, excerpts for messages, and
+// hashes.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,5 +32,12 @@ std::string excerpt(std::string_view text, size_t longest = 80);
 
 // FNV-1a, 64 bits, of the bytes. It detects accidents; it does not protect against forgery.
 uint64_t checksum(std::string_view bytes);
+
+// A 64-bit mix of a key for hash tables (the finalizer of MurmurHash3).
+inline uint64_t mix_bits(uint64_t key) {
+  key = (key ^ (key >> 33)) * 0xff51afd7ed558ccdu;
+  key = (key ^ (key >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return key ^ (key >> 33);
+}
 
 }  // namespace pg

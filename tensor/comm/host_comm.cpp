@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tensor/base/error.h"
-#include "tensor/timeline.h"
+#include "tensor/measure/timeline.h"
 
 namespace pg {
 

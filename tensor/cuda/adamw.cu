@@ -1,8 +1,8 @@
 // AdamW in one pass over parameters, gradients and both moment estimates; the formula is in tensor/adamw_update.h.
 #include "tensor/adamw_update.h"
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/scalar.h"
 
 namespace pg::cuda {
 namespace {

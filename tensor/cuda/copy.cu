@@ -1,8 +1,8 @@
 // Copy with conversion, fill, accumulate.
 #include <limits>
 
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/elementwise_loop.h"
-#include "tensor/cuda/kernels_cuda.h"
 
 namespace pg::cuda {
 namespace {

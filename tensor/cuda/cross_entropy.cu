@@ -1,8 +1,8 @@
 // Cross-entropy, and the log-probability and entropy of given tokens, directly from logits: the probabilities are never
 // stored. The backward passes read the logits once and may overwrite them. Target ids are not checked on the host: a
 // row whose id is out of range gives NaN.
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/shared_row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/shared_row.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Running sums along a dimension. For many lines, one thread sums each line from start to end. For few lines, one block
 // per line scans 256 elements at a time.
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // unary, binary, where and their backward passes: the functions of tensor/functors.h for any strides.
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/scalar.h"
 #include "tensor/cuda/elementwise_loop.h"
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/scalar.h"
 #include "tensor/functors.h"
 
 namespace pg::cuda {

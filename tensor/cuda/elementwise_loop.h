@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "tensor/cuda/array.h"
+#include "tensor/cuda/base/array.h"
 #include "tensor/cuda/loop32.h"
 
 namespace pg::cuda {

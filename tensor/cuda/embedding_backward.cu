@@ -3,9 +3,9 @@
 // list. If a run is inside one tile, its sum is final. If a run spans several tiles, each tile writes a partial sum,
 // and a second kernel adds the partial sums in order. The work is O(R·C), however often an id repeats, and no sum
 // depends on timing.
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/row.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/row.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/sort.h"
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/loop32.h"
 
 namespace pg::cuda {

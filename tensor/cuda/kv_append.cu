@@ -1,6 +1,6 @@
 // Appends new keys and values to a cache.
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467) of rows.
-#include "tensor/cuda/held_row.h"
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/norm_row.h"
+#include "tensor/cuda/base/held_row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/norm_row.h"
 #include "tensor/cuda/runtime/early.h"
 #include "tensor/cuda/runtime/runtime.h"
 

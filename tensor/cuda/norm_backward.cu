@@ -1,8 +1,8 @@
 // The gradients of layer norm and RMS norm.
 #include <optional>
 
-#include "tensor/cuda/held_row.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/held_row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {

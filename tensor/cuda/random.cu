@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "tensor/base/random.h"
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 
 namespace pg::cuda {
 namespace {

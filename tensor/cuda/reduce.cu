@@ -4,8 +4,8 @@
 // launch reduces the partial results. The order of a sum depends on shapes and strides only.
 #include <limits>
 
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/row.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {

@@ -3,8 +3,8 @@
 // position, in double, and used by all heads.
 #include <cmath>
 
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {

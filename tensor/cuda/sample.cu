@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "tensor/cuda/held_row.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/held_row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Softmax and log-softmax of rows.
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/shared_row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/shared_row.h"
 
 namespace pg::cuda {
 namespace {

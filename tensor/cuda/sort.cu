@@ -4,7 +4,7 @@
 // digits, plus those with an equal digit in earlier tiles, plus those with an equal digit before it in its own tile.
 #include <utility>
 
-#include "tensor/cuda/array.h"
+#include "tensor/cuda/base/array.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/sort.h"
 

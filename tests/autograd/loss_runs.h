@@ -3,7 +3,7 @@
 // CUDA tests.
 #include <utility>
 
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 namespace pg::testing {
 

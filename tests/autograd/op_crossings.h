@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 namespace pg::testing {
 

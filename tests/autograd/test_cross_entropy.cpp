@@ -2,7 +2,7 @@
 // backward() makes of another gradient than the expected one.
 #include <cmath>
 
-#include "tensor/profile.h"
+#include "tensor/measure/profile.h"
 #include "tests/autograd/loss_runs.h"
 
 using namespace pg;

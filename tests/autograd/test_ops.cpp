@@ -2,7 +2,7 @@
 #include <set>
 
 #include "tensor/base/parallel.h"
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 using namespace pg;
 using namespace pg::testing;

@@ -2,7 +2,7 @@
 // must agree with it, and it with mathematics.
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 using namespace pg;
 using namespace pg::testing;

@@ -1,7 +1,7 @@
 // The plain kernels that no differentiable operation calls, beside those of the CPU.
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 using namespace pg;
 using namespace pg::testing;

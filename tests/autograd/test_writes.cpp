@@ -1,8 +1,8 @@
 // Writes between the forward pass and backward(): the gradient is right, or backward() throws an Error naming the op.
 #include <set>
 
-#include "tests/autograd/op_runs.h"
 #include "tests/catch.h"
+#include "tests/op_runs.h"
 
 using namespace pg;
 using pg::testing::contains;

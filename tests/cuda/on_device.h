@@ -6,7 +6,7 @@
 
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 namespace pg::testing {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <thread>
 
-#include "nn/generate.h"
-#include "nn/trainer.h"
+#include "nn/decode/generate.h"
+#include "nn/train/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
 #include "tests/catch.h"

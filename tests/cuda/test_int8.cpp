@@ -1,7 +1,7 @@
 // 8-bit weights on a CUDA device: the kernel for a few rows, expanded weights for more, and whole models.
 #include "autograd/int8_linear.h"
-#include "nn/generate.h"
-#include "nn/int8.h"
+#include "nn/decode/generate.h"
+#include "nn/variants/int8.h"
 #include "tests/cuda/on_device.h"
 
 using namespace pg;

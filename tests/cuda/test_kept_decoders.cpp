@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "nn/generate.h"
-#include "nn/kept_decoders.h"
-#include "nn/lora.h"
-#include "nn/trainer.h"
+#include "nn/decode/generate.h"
+#include "nn/decode/kept_decoders.h"
+#include "nn/train/trainer.h"
+#include "nn/variants/lora.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
 

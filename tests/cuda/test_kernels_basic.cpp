@@ -6,7 +6,7 @@
 #include "tensor/backend.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
-#include "tests/autograd/op_runs.h"
+#include "tests/op_runs.h"
 
 using namespace pg;
 using namespace pg::testing;

@@ -1,9 +1,9 @@
 // A small GPT-2 on a CUDA device compared with the same model on the CPU.
 #include <cmath>
 
+#include "nn/decode/generate.h"
 #include "nn/files/tensor_source.h"
-#include "nn/generate.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
 

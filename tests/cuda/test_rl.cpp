@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "rl/text/trainer.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
 

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 #include <nn/transformer.h>
 #include <rl/text/trainer.h>
-#include <tasks/text_task.h>
-#include <tasks/tokenizer.h>
+#include <tasks/data/tokenizer.h>
+#include <tasks/text/text_task.h>
 
 #include <algorithm>
 

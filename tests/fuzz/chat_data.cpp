@@ -1,6 +1,7 @@
 // Fuzz target: a JSONL file of conversations, or of prompts and responses. A text that is kept has a mark for each id,
 // and one that is learned.
-// sources: tasks/chat_data.cpp tasks/chat.cpp tasks/chat_rows.cpp tasks/chat_template.cpp tasks/text_data.cpp
+// sources: tasks/chat/chat_data.cpp tasks/chat/chat.cpp tasks/chat/chat_rows.cpp tasks/chat/chat_template.cpp
+// sources: tasks/data/text_data.cpp
 // sources: tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
 // archives: pg_tasks pg_bpe pg_text pg_base
 // libraries: pcre2-8 utf8proc gmpxx gmp
@@ -10,7 +11,7 @@
 // seed: {"prompt":"1+1=","response":"2"}\n\n{"prompt":"x","completion":" y","z":null}
 // seed: {"question":"2+2?","answer":"4"}\n{"problem":"\\u00e9","response":"\\ud83d\\ude00"}
 // seed: {"messages":[{"role":"assistant","content":"b","tool_calls":[]},{"role":"user","thinking":"t","content":"c"}]}
-#include "tasks/chat_data.h"
+#include "tasks/chat/chat_data.h"
 
 #include "tests/fuzz/driver/files.h"
 #include "tests/tasks/byte_tokenizer.h"

@@ -1,6 +1,6 @@
 // Fuzz target: a config.json. What is read describes a model, and our own config.json of it describes the same one.
-// sources: nn/check_config.cpp nn/check_variants.cpp nn/files/hf_config.cpp tensor/base/fields.cpp tensor/base/text.cpp
-// sources: tensor/base/json.cpp tensor/base/json_text.cpp
+// sources: nn/check_config.cpp nn/variants/check_variants.cpp nn/files/hf_config.cpp
+// sources: tensor/base/fields.cpp tensor/base/text.cpp tensor/base/json.cpp tensor/base/json_text.cpp
 // seed: {"model_type":"gpt2","vocab_size":9,"n_layer":1,"n_head":2,"n_embd":8,"n_inner":null}
 // seed-file: tests/goldens/pretrained/gpt2/config.json
 // seed-file: tests/goldens/pretrained/llama/config.json

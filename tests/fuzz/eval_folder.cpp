@@ -1,6 +1,6 @@
 // Fuzz target: the folder of an evaluation: evaluation.json, a zero byte, results.jsonl. What is read are whole
 // problems from the first on; reading again gives the same, and a line that is written again is read as the same.
-// sources: tools/pg/eval_results.cpp tasks/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp
+// sources: tools/pg/eval/eval_results.cpp tasks/data/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp
 // sources: tensor/base/text.cpp
 // archives: pg_parts pg_rl_text pg_rl pg_models pg_files pg_nn pg_check pg_autograd pg_comm pg_tensor
 // archives: pg_tasks pg_bpe pg_text pg_base_files pg_base
@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "tests/fuzz/driver/files.h"
-#include "tools/pg/eval_results.h"
+#include "tools/pg/eval/eval_results.h"
 
 using namespace pg;
 using namespace pg::tools;

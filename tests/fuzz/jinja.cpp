@@ -2,7 +2,7 @@
 // sources: tasks/jinja/lexer.cpp tasks/jinja/library.cpp tasks/jinja/parser.cpp tasks/jinja/template.cpp
 // sources: tasks/jinja/texts.cpp
 // sources: tasks/jinja/value.cpp tensor/base/fields.cpp tensor/base/text.cpp tensor/base/json.cpp
-// sources: tensor/base/json_text.cpp tasks/utf8.cpp
+// sources: tensor/base/json_text.cpp tasks/data/utf8.cpp
 // libraries: utf8proc
 // seed: {%% for m in messages -%%}<|{{ m.role }}|>{{ m['content'] | trim }}{%% if not loop.last %%},{%% endif %%}
 // seed: {%% for m in messages %%}{{ m.content[1:] }}{%% else %%}x{%% endfor %%}{# c #}{{ 1 if x is defined else 2 }}

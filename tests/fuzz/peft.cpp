@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "nn/files/safetensors.h"
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "tests/fuzz/driver/files.h"
 
 using namespace pg;

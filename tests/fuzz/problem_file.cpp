@@ -1,6 +1,6 @@
 // Fuzz target: a JSONL file, or a JSON array, of problems with their answers, as each reader of them takes it.
 // sources: tasks/puzzles/problem_file.cpp tasks/puzzles/math.cpp tasks/puzzles/word_problems.cpp
-// sources: tasks/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
+// sources: tasks/data/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
 // archives: pg_tasks pg_bpe pg_text pg_base
 // libraries: pcre2-8 utf8proc gmpxx gmp
 // options: -max_len=2000 -dict=tests/fuzz/problem_file.dict

@@ -7,7 +7,7 @@
 // seed: \002\013abcdefgh\020\002\013abcdefgh\020\001\003xyz
 #include "tools/pg/run/tensorboard.h"
 
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tests/fuzz/driver/files.h"
 
 using namespace pg;

@@ -1,12 +1,12 @@
 // Fuzz target: a token file. What is read has ids of its vocabulary, and its header is written as it was read.
-// sources: tasks/token_file.cpp tasks/tokenizer.cpp tasks/utf8.cpp tensor/base/files/mapped_file.cpp
+// sources: tasks/data/token_file.cpp tasks/data/tokenizer.cpp tasks/data/utf8.cpp tensor/base/files/mapped_file.cpp
 // sources: tensor/base/sha256.cpp tensor/base/text.cpp tensor/base/json.cpp tensor/base/json_text.cpp
 // sources: tensor/base/fields.cpp
 // options: -max_len=400
 // seed-file: tests/fuzz/corpus/token_file.two_bytes
 // seed-file: tests/fuzz/corpus/token_file.four_bytes
 // seed-file: tests/fuzz/corpus/token_file.empty
-#include "tasks/token_file.h"
+#include "tasks/data/token_file.h"
 
 #include "tests/fuzz/driver/files.h"
 

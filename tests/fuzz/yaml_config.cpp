@@ -1,5 +1,5 @@
 // Fuzz target: the YAML file of --config. What is read is written again, and read again as the same values.
-// sources: tools/pg/given.cpp tasks/text_data.cpp tensor/base/fields.cpp tensor/base/text.cpp
+// sources: tools/pg/run/given.cpp tasks/data/text_data.cpp tensor/base/fields.cpp tensor/base/text.cpp
 // archives: pg_parts pg_rl_text pg_rl pg_models pg_files pg_nn pg_check pg_autograd pg_comm pg_tensor
 // archives: pg_tasks pg_bpe pg_text pg_base_files pg_base
 // libraries: yaml-cpp pcre2-8 utf8proc gmpxx gmp
@@ -10,7 +10,7 @@
 // seed: ---\nsteps: 5\n...\n---\nsteps: 6\n
 // seed: ? [a, b]\n: {c: d}\n<<: *x\n!!str name: !!binary aGk=\n
 #include "tests/fuzz/driver/files.h"
-#include "tools/pg/options.h"
+#include "tools/pg/cli/options.h"
 
 using namespace pg;
 using namespace pg::tools;

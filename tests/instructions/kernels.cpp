@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "autograd/ops.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/base/parallel.h"
 
 using namespace pg;

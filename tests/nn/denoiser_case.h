@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "nn/denoiser.h"
+#include "nn/variants/denoiser.h"
 #include "tests/catch.h"
 
 namespace pg::testing {

@@ -7,8 +7,8 @@
 
 #include "nn/files/pretrained.h"
 #include "nn/files/safetensors.h"
-#include "nn/lora.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
+#include "nn/variants/lora.h"
 #include "tests/catch.h"
 
 namespace pg::testing::lora {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
 #include "tests/catch.h"

@@ -12,7 +12,7 @@
 
 #include "nn/files/checkpoint.h"
 #include "nn/files/safetensors.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -3,9 +3,9 @@
 #include <set>
 
 #include "autograd/ops.h"
-#include "nn/data_parallel.h"
+#include "nn/ranks/data_parallel.h"
+#include "nn/ranks/zero_memory.h"
 #include "nn/transformer.h"
-#include "nn/zero_memory.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
 #include "tests/catch.h"

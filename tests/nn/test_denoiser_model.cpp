@@ -1,10 +1,10 @@
 // The transformer as a masked denoiser: bidirectional attention, what refuses it, training.
 #include "autograd/ops.h"
+#include "nn/decode/generate.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/files/checkpoint.h"
 #include "nn/files/pretrained.h"
-#include "nn/generate.h"
-#include "nn/kv_cache.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/nn/denoiser_case.h"
 

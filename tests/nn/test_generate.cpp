@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "autograd/ops.h"
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "autograd/ops.h"
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "nn/decode/generate.h"
 #include "nn/files/checkpoint.h"
-#include "nn/generate.h"
-#include "nn/int8.h"
-#include "nn/lora.h"
-#include "nn/unmask.h"
+#include "nn/variants/int8.h"
+#include "nn/variants/lora.h"
+#include "nn/variants/unmask.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -5,9 +5,9 @@
 
 #include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
-#include "nn/kv_cache.h"
-#include "nn/latent_attention.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/transformer.h"
+#include "nn/variants/latent_attention.h"
 #include "tests/catch.h"
 #include "tests/nn/latent_models.h"
 

@@ -1,11 +1,11 @@
 // Configurations of models with latent attention, their adapters, and the formats that do not have them.
 #include <filesystem>
 
+#include "nn/decode/kv_cache.h"
 #include "nn/files/peft.h"
 #include "nn/files/pretrained.h"
-#include "nn/kv_cache.h"
-#include "nn/latent_attention.h"
-#include "nn/lora.h"
+#include "nn/variants/latent_attention.h"
+#include "nn/variants/lora.h"
 #include "tests/catch.h"
 #include "tests/nn/latent_models.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/decode/generate.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/files/safetensors.h"
-#include "nn/generate.h"
-#include "nn/kv_cache.h"
-#include "nn/latent_attention.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
+#include "nn/variants/latent_attention.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tests/nn/latent_models.h"

@@ -1,7 +1,7 @@
 // LoRA: models with adapters generate, train and resume.
+#include "nn/decode/generate.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/files/checkpoint.h"
-#include "nn/generate.h"
-#include "nn/kv_cache.h"
 #include "tests/nn/lora_case.h"
 
 using namespace pg;

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "autograd/ops.h"
-#include "nn/kv_cache.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/transformer.h"
 #include "tests/catch.h"
 

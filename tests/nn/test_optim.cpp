@@ -6,8 +6,8 @@
 #include "autograd/ops.h"
 #include "nn/layers.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
-#include "nn/sgd.h"
+#include "nn/train/schedule.h"
+#include "nn/train/sgd.h"
 #include "tests/catch.h"
 
 using namespace pg;

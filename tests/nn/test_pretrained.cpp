@@ -5,10 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "nn/decode/generate.h"
+#include "nn/decode/kv_cache.h"
 #include "nn/files/pretrained.h"
 #include "nn/files/safetensors.h"
-#include "nn/generate.h"
-#include "nn/kv_cache.h"
 #include "nn/optim.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"

@@ -5,7 +5,7 @@
 
 #include "autograd/ops.h"
 #include "nn/files/checkpoint.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
 #include "tests/catch.h"

@@ -1,10 +1,10 @@
 // The estimate of a run's memory, beside what the pool of tensors counts.
 #include <functional>
 
-#include "nn/kv_cache.h"
-#include "nn/lora.h"
-#include "nn/run_memory.h"
-#include "nn/trainer.h"
+#include "nn/decode/kv_cache.h"
+#include "nn/train/run_memory.h"
+#include "nn/train/trainer.h"
+#include "nn/variants/lora.h"
 #include "tests/catch.h"
 
 using namespace pg;

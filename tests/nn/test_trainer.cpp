@@ -6,9 +6,9 @@
 
 #include "autograd/ops.h"
 #include "nn/files/checkpoint.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/base/parallel.h"
-#include "tensor/profile.h"
+#include "tensor/measure/profile.h"
 #include "tests/catch.h"
 
 using namespace pg;

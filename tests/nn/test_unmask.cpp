@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/unmask.h"
+#include "nn/variants/unmask.h"
 #include "tensor/base/parallel.h"
 #include "tests/nn/denoiser_case.h"
 

@@ -9,7 +9,7 @@
 
 #include "nn/files/checkpoint.h"
 #include "nn/files/safetensors.h"
-#include "nn/zero_memory.h"
+#include "nn/ranks/zero_memory.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 #include "tests/nn/small_training.h"

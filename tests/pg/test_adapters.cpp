@@ -5,13 +5,13 @@
 #include "nn/config_json.h"
 #include "nn/files/checkpoint.h"
 #include "nn/files/peft.h"
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tests/catch.h"
 #include "tests/pg/chat_model.h"
-#include "tools/pg/commands.h"
+#include "tools/pg/cli/commands.h"
 #include "tools/pg/run/run_model.h"
-#include "tools/pg/sft_data.h"
-#include "tools/pg/text_rl.h"
+#include "tools/pg/train/sft_data.h"
+#include "tools/pg/train/text_rl.h"
 
 using namespace pg;
 using namespace pg::tools;

@@ -5,7 +5,7 @@
 #include "tasks/puzzles/chat_task.h"
 #include "tests/catch.h"
 #include "tests/tasks/byte_tokenizer.h"
-#include "tools/pg/audit.h"
+#include "tools/pg/eval/audit.h"
 
 using namespace pg;
 using namespace pg::testing;

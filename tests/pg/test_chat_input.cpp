@@ -2,8 +2,8 @@
 #include <sstream>
 
 #include "tests/catch.h"
-#include "tools/pg/chat_input.h"
-#include "tools/pg/run/terminal_text.h"
+#include "tools/pg/cli/terminal_text.h"
+#include "tools/pg/use/chat_input.h"
 
 using namespace pg::tools;
 

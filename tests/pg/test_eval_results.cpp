@@ -1,9 +1,9 @@
 // Results of an evaluation as lines, and the folder that holds them.
 #include <fstream>
 
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tests/catch.h"
-#include "tools/pg/eval_results.h"
+#include "tools/pg/eval/eval_results.h"
 
 using namespace pg;
 using namespace pg::testing;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/tape.h"
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tools/pg/run/run_dir.h"

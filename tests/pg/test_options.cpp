@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "tests/catch.h"
-#include "tools/pg/options.h"
+#include "tools/pg/cli/options.h"
 
 using namespace pg;
 using namespace pg::tools;

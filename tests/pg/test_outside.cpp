@@ -16,9 +16,9 @@
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"
+#include "tools/pg/cli/process.h"
+#include "tools/pg/cli/progress.h"
 #include "tools/pg/golden/attributes.h"
-#include "tools/pg/run/process.h"
-#include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 
 using namespace pg;

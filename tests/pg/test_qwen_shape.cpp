@@ -5,8 +5,8 @@
 #include "nn/files/hf_config.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
-#include "tools/pg/model_info.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/show/model_info.h"
 
 using namespace pg;
 using testing::TempDir;

@@ -8,7 +8,7 @@
 
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tools/pg/run/process.h"
+#include "tools/pg/cli/process.h"
 #include "tools/pg/run/ranks.h"
 
 using namespace pg;

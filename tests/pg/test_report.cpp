@@ -7,9 +7,9 @@
 #include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tools/pg/report_curves.h"
-#include "tools/pg/report_folder.h"
-#include "tools/pg/samples.h"
+#include "tools/pg/run/samples.h"
+#include "tools/pg/show/report_curves.h"
+#include "tools/pg/show/report_folder.h"
 
 using namespace pg;
 using namespace std::string_literals;

@@ -11,8 +11,8 @@
 
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tools/pg/run/process.h"
-#include "tools/pg/run/progress.h"
+#include "tools/pg/cli/process.h"
+#include "tools/pg/cli/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/tensorboard.h"
 

@@ -4,16 +4,16 @@
 #include <functional>
 
 #include "nn/files/checkpoint.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/text_task.h"
-#include "tasks/tiny_language.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/tiny_language.h"
+#include "tasks/data/tokenizer.h"
+#include "tasks/text/text_task.h"
 #include "tests/catch.h"
 #include "tests/pg/chat_model.h"
-#include "tools/pg/eval.h"
+#include "tools/pg/eval/eval.h"
 #include "tools/pg/run/run_model.h"
-#include "tools/pg/stop_text.h"
+#include "tools/pg/use/stop_text.h"
 
 using namespace pg;
 using pg::testing::contains;

@@ -4,11 +4,11 @@
 
 #include "nn/files/pretrained.h"
 #include "rl/text/imitation.h"
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tests/catch.h"
 #include "tests/pg/chat_model.h"
 #include "tools/pg/run/ranks.h"
-#include "tools/pg/sft_data.h"
+#include "tools/pg/train/sft_data.h"
 
 using namespace pg;
 using namespace pg::tools;

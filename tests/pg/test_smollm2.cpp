@@ -2,11 +2,11 @@
 // answers. tools/goldens/make_smollm2_goldens.py made the expected numbers from the same file.
 #include <cmath>
 
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 #include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/chat.h"
-#include "tasks/fetch.h"
-#include "tasks/text_data.h"
+#include "tasks/chat/chat.h"
+#include "tasks/data/fetch.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tools/pg/run/run_model.h"

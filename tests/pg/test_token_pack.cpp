@@ -4,14 +4,14 @@
 #include <thread>
 
 #include "tasks/bpe/bpe_train.h"
-#include "tasks/fetch.h"
-#include "tasks/stories.h"
-#include "tasks/text_data.h"
+#include "tasks/data/fetch.h"
+#include "tasks/data/stories.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
 #include "tests/tasks/bpe_cases.h"
-#include "tools/pg/token_pack.h"
+#include "tools/pg/train/token_pack.h"
 
 using namespace pg;
 using namespace pg::testing;

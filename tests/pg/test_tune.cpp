@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tests/catch.h"
-#include "tools/pg/tune_search.h"
+#include "tools/pg/machine/tune_search.h"
 
 using namespace pg;
 using namespace pg::tools;

@@ -2,7 +2,7 @@
 // What the tests of trainers begin with: a policy, its imitation of right answers, and its weights.
 #include <vector>
 
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "nn/transformer.h"
 #include "rl/text/imitation.h"
 #include "rl/text/rollout.h"

@@ -3,7 +3,7 @@
 #include <variant>
 #include <vector>
 
-#include "rl/algorithm.h"
+#include "rl/methods/algorithm.h"
 #include "tensor/base/fields.h"
 #include "tests/catch.h"
 

@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "rl/control/trainer.h"
-#include "rl/statistics.h"
+#include "rl/methods/statistics.h"
+#include "rl/methods/value_loss.h"
 #include "rl/text/imitation.h"
 #include "rl/text/models.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
-#include "rl/value_loss.h"
 #include "tests/catch.h"
 #include "tests/rl/small_policy.h"
 

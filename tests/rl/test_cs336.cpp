@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include "autograd/ops.h"
-#include "nn/trainer.h"
-#include "rl/algorithm.h"
+#include "nn/train/trainer.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/preference_loss.h"
 #include "rl/policy_loss.h"
-#include "rl/preference_loss.h"
 #include "rl/text/imitation.h"
 #include "rl/text/models.h"
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tests/catch.h"
 #include "tests/rl/policies.h"
 

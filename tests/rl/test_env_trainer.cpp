@@ -7,7 +7,7 @@
 #include "autograd/ops.h"
 #include "rl/advantages.h"
 #include "rl/control/trainer.h"
-#include "tasks/bandit.h"
+#include "tasks/act/bandit.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
 

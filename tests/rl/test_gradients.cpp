@@ -1,10 +1,10 @@
 // Every differentiable function of rl/ compared with finite differences in f64, away from the kinks of clips and
 // hinges.
 #include "autograd/check/gradcheck.h"
-#include "rl/algorithm.h"
-#include "rl/kl.h"
-#include "rl/preference_loss.h"
-#include "rl/value_loss.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/preference_loss.h"
+#include "rl/methods/value_loss.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -2,7 +2,7 @@
 // differences. (Their expectations: test_language.cpp.)
 #include <limits>
 
-#include "rl/kl.h"
+#include "rl/methods/kl.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

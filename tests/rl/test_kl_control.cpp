@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "nn/optim.h"
-#include "rl/kl_control.h"
-#include "rl/shaping.h"
+#include "rl/methods/kl_control.h"
+#include "rl/methods/shaping.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

@@ -1,8 +1,8 @@
 // Sequences: a language of two tokens and nine sequences. Per-token estimators differ from the gradient of the sequence
 // in the effect of a first token on what follows it.
 #include "rl/advantages.h"
-#include "rl/algorithm.h"
-#include "rl/kl.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/kl.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

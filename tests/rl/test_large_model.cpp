@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "nn/files/pretrained.h"
-#include "nn/lora.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
+#include "nn/variants/lora.h"
 #include "rl/text/trainer.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/tokenizer.h"
 #include "tensor/storage.h"
 #include "tests/catch.h"
 

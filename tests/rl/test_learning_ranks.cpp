@@ -2,7 +2,7 @@
 // rank, and micro-batches add up to their batch.
 #include <cmath>
 
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "tests/rl/on_ranks.h"

@@ -2,9 +2,9 @@
 // that their exponential is infinite.
 #include <limits>
 
-#include "rl/algorithm.h"
-#include "rl/kl.h"
-#include "rl/value_loss.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/value_loss.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

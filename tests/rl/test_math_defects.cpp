@@ -6,7 +6,7 @@
 #include "rl/text/imitation.h"
 #include "rl/text/ranks.h"
 #include "rl/text/rollout.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "nn/lora.h"
-#include "rl/kl.h"
+#include "nn/variants/lora.h"
+#include "rl/methods/kl.h"
 #include "rl/text/trainer.h"
-#include "tasks/tokenizer.h"
+#include "tasks/data/tokenizer.h"
 #include "tensor/storage.h"
 #include "tests/catch.h"
 

@@ -1,7 +1,7 @@
 // Surrogates, weights and baselines of one paper each: identities, examples by hand, exact expectations, edge cases.
 #include <limits>
 
-#include "rl/algorithm.h"
+#include "rl/methods/algorithm.h"
 #include "tests/catch.h"
 #include "tests/rl/policies.h"
 

@@ -1,7 +1,7 @@
 // Where training ends: every algorithm follows its exact expected gradient on a bandit. The optimum under a KL penalty
 // to a reference is known: π* ∝ ref·exp(r/β).
 #include "rl/advantages.h"
-#include "rl/kl.h"
+#include "rl/methods/kl.h"
 #include "rl/policy_loss.h"
 #include "tests/rl/policies.h"
 

@@ -1,5 +1,5 @@
 // Properties of ratios and surrogates beyond correct gradients: identities between them and examples computed by hand.
-#include "rl/algorithm.h"
+#include "rl/methods/algorithm.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

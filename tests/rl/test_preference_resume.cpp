@@ -1,6 +1,6 @@
 // Reward models and DPO: a run that is saved and continued.
 #include "nn/files/checkpoint.h"
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "rl/text/preferences.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"

@@ -4,10 +4,10 @@
 #include <numbers>
 #include <set>
 
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
-#include "tasks/tiny_language.h"
+#include "tasks/data/tiny_language.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"

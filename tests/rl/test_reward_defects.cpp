@@ -2,7 +2,7 @@
 // from where there is nothing to learn, and rounding that is taken for a difference.
 #include <cmath>
 
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tests/catch.h"

@@ -8,7 +8,7 @@
 #include "rl/text/references.h"
 #include "rl/text/rollout.h"
 #include "rl/text/update.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -1,8 +1,8 @@
 // The bounds that rollouts and updates are compared with, by hand, and the metrics of a step.
 #include "rl/text/speed.h"
 #include "rl/text/trainer.h"
-#include "tasks/tiny_language.h"
-#include "tensor/profile.h"
+#include "tasks/data/tiny_language.h"
+#include "tensor/measure/profile.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "rl/statistics.h"
+#include "rl/methods/statistics.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 

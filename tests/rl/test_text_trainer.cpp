@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "nn/lora.h"
+#include "nn/variants/lora.h"
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"

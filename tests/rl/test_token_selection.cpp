@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "rl/algorithm.h"
-#include "rl/token_selection.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/token_selection.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/rl/policies.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tensor/sim/blas.h"
+#include "tensor/sim/libraries/blas.h"
 #include "tests/sim/cublaslt_case.h"
 
 using namespace pg;

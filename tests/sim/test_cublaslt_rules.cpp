@@ -2,7 +2,7 @@
 #include <functional>
 #include <string>
 
-#include "tensor/sim/blas.h"
+#include "tensor/sim/libraries/blas.h"
 #include "tests/sim/cublaslt_case.h"
 #include "tests/sim/must_find.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "tasks/puzzles/puzzle.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 #include "tests/catch.h"
 
 using namespace pg;

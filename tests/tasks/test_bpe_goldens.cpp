@@ -2,8 +2,8 @@
 #include <cstdlib>
 
 #include "tasks/bpe/bpe_train.h"
-#include "tasks/fetch.h"
-#include "tasks/text_data.h"
+#include "tasks/data/fetch.h"
+#include "tasks/data/text_data.h"
 #include "tests/catch.h"
 #include "tests/tasks/bpe_cases.h"
 

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/utf8.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/tasks/bpe_cases.h"

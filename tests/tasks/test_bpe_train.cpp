@@ -3,7 +3,7 @@
 
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/piece_counts.h"
-#include "tasks/stories.h"
+#include "tasks/data/stories.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
 #include "tests/tasks/bpe_cases.h"

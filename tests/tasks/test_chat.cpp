@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/chat.h"
-#include "tasks/utf8.h"
+#include "tasks/chat/chat.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/sha256.h"
 #include "tests/catch.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "tasks/chat_data.h"
+#include "tasks/chat/chat_data.h"
 #include "tensor/base/table.h"
 #include "tests/catch.h"
 #include "tests/tasks/byte_tokenizer.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "nn/files/safetensors.h"
-#include "tasks/bandit.h"
-#include "tasks/control.h"
+#include "tasks/act/bandit.h"
+#include "tasks/act/control.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 

@@ -14,9 +14,9 @@
 #include <fstream>
 #include <string>
 
-#include "tasks/fetch.h"
-#include "tasks/stories.h"
-#include "tasks/text_data.h"
+#include "tasks/data/fetch.h"
+#include "tasks/data/stories.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/sha256.h"
 #include "tests/catch.h"

@@ -3,7 +3,7 @@
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/line_cut.h"
 #include "tasks/bpe/pretokenizer.h"
-#include "tasks/stories.h"
+#include "tasks/data/stories.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/tasks/bpe_cases.h"

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <set>
 
-#include "tasks/chat_data.h"
+#include "tasks/chat/chat_data.h"
 #include "tasks/grade/extract.h"
 #include "tasks/puzzles/chat_task.h"
 #include "tasks/puzzles/math.h"

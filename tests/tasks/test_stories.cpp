@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/stories.h"
+#include "tasks/data/stories.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tasks/text_data.h"
-#include "tasks/tokenizer.h"
-#include "tasks/utf8.h"
+#include "tasks/data/text_data.h"
+#include "tasks/data/tokenizer.h"
+#include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"

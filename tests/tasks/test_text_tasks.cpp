@@ -2,8 +2,8 @@
 #include <functional>
 #include <set>
 
-#include "tasks/text_task.h"
-#include "tasks/tiny_language.h"
+#include "tasks/data/tiny_language.h"
+#include "tasks/text/text_task.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 

@@ -1,7 +1,7 @@
 // The tiny language, whose sentences can be enumerated.
 #include <set>
 
-#include "tasks/tiny_language.h"
+#include "tasks/data/tiny_language.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 

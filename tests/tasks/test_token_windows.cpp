@@ -3,8 +3,8 @@
 #include <numeric>
 #include <set>
 
-#include "tasks/index_permutation.h"
-#include "tasks/token_windows.h"
+#include "tasks/data/index_permutation.h"
+#include "tasks/data/token_windows.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"

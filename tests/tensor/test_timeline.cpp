@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "tensor/base/error.h"
-#include "tensor/timeline.h"
+#include "tensor/measure/timeline.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -2,7 +2,7 @@
 
     python3 tools/goldens/make_old_checkpoints.py    # writes tests/goldens/checkpoints
 
-The layout of each follows the writer at its commit (nn/files/checkpoint.cpp, nn/trainer.cpp, tools/pg), which was read, not
+The layout of each follows the writer at its commit (nn/files/checkpoint.cpp, nn/train/trainer.cpp, tools/pg), which was read, not
 run: the names and the order of the tensors, the metadata, the JSON of the model. The weights are made up. The logits
 are computed here, in double precision, from the weights by their names: a reader that takes a tensor for another one,
 or transposes it, gives others. Needs only Python.

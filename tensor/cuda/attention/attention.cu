@@ -4,7 +4,7 @@
 // to m'. Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135.
 #include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_tile.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {

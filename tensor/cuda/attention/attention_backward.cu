@@ -7,7 +7,7 @@
 // order, and no two blocks write to one sum.
 #include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_tile.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {

@@ -14,7 +14,7 @@
 
 #include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_decode_parts.h"
-#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/base/kernels_cuda.h"
 #include "tensor/cuda/runtime/early.h"
 #include "tensor/cuda/runtime/runtime.h"
 

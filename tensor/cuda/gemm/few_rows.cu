@@ -1,10 +1,10 @@
 // Products of a few rows with a matrix whose columns are contiguous, as linear layers of a decoded token have them:
 // they are bound by the reading of the matrix, and by latency, so all loads of a warp are issued at once.
+#include "tensor/cuda/base/held_row.h"
+#include "tensor/cuda/base/scalar.h"
 #include "tensor/cuda/gemm/few_rows.h"
-#include "tensor/cuda/held_row.h"
 #include "tensor/cuda/runtime/early.h"
 #include "tensor/cuda/runtime/runtime.h"
-#include "tensor/cuda/scalar.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // int8_matmul: a block computes 16 columns of c for up to 4 rows, reading the bytes of the matrix once.
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/row.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {

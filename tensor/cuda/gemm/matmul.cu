@@ -1,11 +1,11 @@
 // matmul: with a kernel for few rows, or with cuBLASLt if it supports the strides and the epilogue, else with a kernel
 // that supports all of them.
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/scalar.h"
 #include "tensor/cuda/gemm/blas.h"
 #include "tensor/cuda/gemm/few_rows.h"
 #include "tensor/cuda/gemm/tile.h"
-#include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
-#include "tensor/cuda/scalar.h"
 #include "tensor/functors.h"
 
 namespace pg::cuda {

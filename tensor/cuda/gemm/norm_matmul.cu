@@ -1,9 +1,9 @@
 // norm_matmul: for a few rows, one kernel that streams the matrix once; else a norm and a product.
-#include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/norm_row.h"
+#include "tensor/cuda/base/kernels_cuda.h"
+#include "tensor/cuda/base/norm_row.h"
+#include "tensor/cuda/base/scalar.h"
 #include "tensor/cuda/runtime/early.h"
 #include "tensor/cuda/runtime/runtime.h"
-#include "tensor/cuda/scalar.h"
 
 namespace pg::cuda {
 namespace {

@@ -2,8 +2,8 @@
 // Products of tiles in shared memory, used by matmul and attention. A block has 16 x 16 threads. In a square tile of
 // sums, thread (row, column) holds kTile/16 neighbouring rows and columns in registers, so that 2·N values from shared
 // memory feed N² multiply-adds.
-#include "tensor/cuda/array.h"
-#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/base/array.h"
+#include "tensor/cuda/base/scalar.h"
 
 namespace pg::cuda {
 

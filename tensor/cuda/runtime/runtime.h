@@ -1,5 +1,5 @@
 #pragma once
-// The CUDA devices: the functions that tensor/cuda/runtime/runtime.cu makes a Backend of (documented in
+// The CUDA devices: the functions that tensor/cuda/backend.cu makes a Backend of (documented in
 // tensor/backend.h), the stream that all work of a device runs on, and temporary memory for kernels.
 #include "tensor/backend.h"
 #include "tensor/cuda/runtime/context.h"

@@ -1,6 +1,6 @@
 #pragma once
 // Included in place of NVIDIA's header of this name: the part of cuBLASLt that policygrad uses, with its names, numbers
-// and meanings. tensor/sim/cublaslt.cpp implements it, tensor/sim/blas.h counts and refuses.
+// and meanings. tensor/sim/libraries/cublaslt.cpp implements it, tensor/sim/libraries/blas.h counts and refuses.
 #include <cstddef>
 #include <cstdint>
 

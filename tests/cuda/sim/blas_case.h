@@ -1,7 +1,7 @@
 #pragma once
 // Products that must be computed by the simulated cuBLASLt, and a file of plans that begins empty.
 #include "tensor/cuda/gemm/plan_file.h"
-#include "tensor/sim/blas.h"
+#include "tensor/sim/libraries/blas.h"
 #include "tests/cuda/product_case.h"
 
 namespace pg::testing {

@@ -2,8 +2,8 @@
 #include <numeric>
 #include <thread>
 
-#include "nn/generate.h"
-#include "nn/trainer.h"
+#include "nn/decode/generate.h"
+#include "nn/train/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"

@@ -1,5 +1,5 @@
 // What decoding reads and how many kernels it runs, counted by the simulator.
-#include "nn/decoder.h"
+#include "nn/decode/decoder.h"
 #include "tensor/sim/sim.h"
 #include "tests/cuda/attention_case.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "nn/generate.h"
-#include "nn/trainer.h"
+#include "nn/decode/generate.h"
+#include "nn/train/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/cuda/runtime/synchronous.h"
 #include "tensor/kernels.h"

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "nn/optim.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "nn/transformer.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
-#include "tasks/text_task.h"
+#include "tasks/text/text_task.h"
 #include "tensor/sim/sim.h"
 #include "tests/cuda/on_device.h"
 

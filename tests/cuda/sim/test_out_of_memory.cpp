@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "nn/decoder.h"
+#include "nn/decode/decoder.h"
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
 #include "tensor/reclaim.h"

@@ -6,8 +6,8 @@
 
 #include "nn/files/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
-#include "tasks/chat.h"
-#include "tasks/fetch.h"
+#include "tasks/chat/chat.h"
+#include "tasks/data/fetch.h"
 #include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 

@@ -11,8 +11,8 @@
 #include "tensor/base/parallel.h"
 #include "tensor/kernels.h"
 #include "tools/pg/bench/ceilings.h"
-#include "tools/pg/commands.h"
-#include "tools/pg/run/process.h"
+#include "tools/pg/cli/commands.h"
+#include "tools/pg/cli/process.h"
 
 namespace pg::tools {
 

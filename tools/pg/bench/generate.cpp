@@ -1,10 +1,10 @@
 // Benchmarks of generation: prefill and decoding.
-#include "nn/generate.h"
+#include "nn/decode/generate.h"
 
 #include <algorithm>
 #include <chrono>
 
-#include "nn/int8.h"
+#include "nn/variants/int8.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/bench/bench.h"
 #include "tools/pg/bench/ceilings.h"

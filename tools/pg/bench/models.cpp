@@ -2,7 +2,7 @@
 #include "autograd/tape.h"
 #include "nn/files/pretrained.h"
 #include "nn/optim.h"
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/bench/bench.h"
 #include "tools/pg/bench/ceilings.h"

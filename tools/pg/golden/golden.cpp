@@ -12,7 +12,7 @@
 #include "autograd/ops.h"
 #include "nn/files/safetensors.h"
 #include "tensor/base/json.h"
-#include "tools/pg/commands.h"
+#include "tools/pg/cli/commands.h"
 #include "tools/pg/golden/ops.h"
 
 namespace pg::tools {

@@ -7,7 +7,7 @@
 
 #include "autograd/ops.h"
 #include "nn/optim.h"
-#include "nn/sgd.h"
+#include "nn/train/sgd.h"
 #include "tensor/base/text.h"
 
 namespace pg::tools {

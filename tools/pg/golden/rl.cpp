@@ -1,11 +1,11 @@
 // The golden operations for reinforcement learning.
 #include <algorithm>
 
-#include "rl/algorithm.h"
-#include "rl/kl.h"
-#include "rl/preference_loss.h"
-#include "rl/shaping.h"
-#include "rl/value_loss.h"
+#include "rl/methods/algorithm.h"
+#include "rl/methods/kl.h"
+#include "rl/methods/preference_loss.h"
+#include "rl/methods/shaping.h"
+#include "rl/methods/value_loss.h"
 #include "tools/pg/golden/ops.h"
 
 namespace pg::tools {

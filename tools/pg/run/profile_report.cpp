@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "tools/pg/bench/ceilings.h"
-#include "tools/pg/run/progress.h"
+#include "tools/pg/cli/progress.h"
 
 namespace pg::tools {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "rl/text/speed.h"
-#include "tensor/profile.h"
-#include "tensor/timeline.h"
+#include "tensor/measure/profile.h"
+#include "tensor/measure/timeline.h"
 
 namespace pg::tools {
 

@@ -21,8 +21,8 @@
 #include "tensor/comm/launch.h"
 #include "tensor/comm/nccl_rank.h"
 #include "tensor/comm/start.h"
-#include "tools/pg/run/process.h"
-#include "tools/pg/run/progress.h"
+#include "tools/pg/cli/process.h"
+#include "tools/pg/cli/progress.h"
 
 namespace pg::tools {
 namespace {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "nn/trainer.h"
+#include "nn/train/trainer.h"
 #include "tensor/comm/comm.h"
-#include "tools/pg/options.h"
+#include "tools/pg/cli/options.h"
 #include "tools/pg/run/run_dir.h"
 
 namespace pg::tools {

@@ -11,12 +11,12 @@
 #include <filesystem>
 
 #include "nn/files/checkpoint.h"
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
-#include "tools/pg/run/process.h"
-#include "tools/pg/run/terminal_text.h"
+#include "tools/pg/cli/process.h"
+#include "tools/pg/cli/terminal_text.h"
 
 namespace pg {
 

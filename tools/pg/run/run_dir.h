@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tensor/base/atomic_file.h"
+#include "tools/pg/cli/progress.h"
 #include "tools/pg/run/folder_lock.h"
-#include "tools/pg/run/progress.h"
 #include "tools/pg/run/tensorboard.h"
 
 namespace pg {

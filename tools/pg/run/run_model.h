@@ -8,8 +8,8 @@
 #include "nn/files/tensor_source.h"
 #include "nn/transformer.h"
 #include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/chat.h"
-#include "tasks/text_task.h"
+#include "tasks/chat/chat.h"
+#include "tasks/text/text_task.h"
 
 namespace pg::tools {
 
@@ -19,8 +19,8 @@ std::string kind_of(const Checkpoint& checkpoint);
 
 // The tokenizer stored in the checkpoint. For checkpoints of older versions: that of the task they name, with the
 // options from config.yaml in the same folder. Throws Error if the run generates no text, or if the vocabulary sizes of
-// tokenizer and model differ. A masked denoiser (nn/denoiser.h) is an Error too, unless the caller says that it takes
-// `denoisers`: everything else generates from left to right.
+// tokenizer and model differ. A masked denoiser (nn/variants/denoiser.h) is an Error too, unless the caller says that
+// it takes `denoisers`: everything else generates from left to right.
 std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint, bool denoisers = false);
 
 struct RunModel {
@@ -39,8 +39,8 @@ struct LoadOptions {
 };
 // `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2" (smollm2_path).
 RunModel load_run_model(const std::string& run, const Device& device, const LoadOptions& options = {});
-// quantize_weights() (nn/int8.h), and a line on standard error: what it changes on the last tokens of `text` (of
-// m.prompt if that is empty), which the model continues before the change if they are few. Error for a denoiser.
+// quantize_weights() (nn/variants/int8.h), and a line on standard error: what it changes on the last tokens of `text`
+// (of m.prompt if that is empty), which the model continues before the change if they are few. Error for a denoiser.
 void hold_int8(RunModel& m, const std::string& text = {});
 // load_peft() for the model that `run` names in messages; nothing if `folder` is empty.
 void load_adapter(Transformer& model, const std::string& run, const std::string& folder);

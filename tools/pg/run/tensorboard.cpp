@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include "tasks/text_data.h"
+#include "tasks/data/text_data.h"
 #include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/crc32c.h"
