@@ -7,6 +7,7 @@
 #include "autograd/op_util.h"
 #include "nn/decode/kept_decoders.h"
 #include "nn/ranks/zero_memory.h"
+#include "nn/train/run_steps.h"
 #include "nn/variants/denoiser.h"
 #include "tensor/base/fields.h"
 #include "tensor/base/random.h"
@@ -283,19 +284,19 @@ StepMemory Trainer::memory() const {
 }
 
 bool Trainer::run(const TrainHooks& hooks) {
-  const int64_t start = steps();
-  for (;;) {
-    const bool done = steps() >= config_.max_steps;
-    const bool repeated = steps() == start && start > 0 && !done;  // the stopped run has done it at this step
-    const auto due = [&](int64_t interval) { return done || (interval > 0 && steps() % interval == 0 && !repeated); };
-    if (hooks.on_eval && due(config_.eval_interval)) hooks.on_eval(steps());
-    if (hooks.on_checkpoint && steps() > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(steps());
-    if (done) return true;
-    if (hooks.should_stop && hooks.should_stop()) return false;
+  const auto one_step = [&] {
     const StepReport report = step(hooks.should_stop);
-    if (report.tokens == 0) return false;
-    if (hooks.on_step) hooks.on_step(report);
-  }
+    if (report.tokens > 0 && hooks.on_step) hooks.on_step(report);
+    return report.tokens > 0;
+  };
+  return run_steps({.last = config_.max_steps,
+                    .eval_interval = config_.eval_interval,
+                    .checkpoint_interval = config_.checkpoint_interval,
+                    .steps = [this] { return steps(); },
+                    .step = one_step,
+                    .on_eval = hooks.on_eval,
+                    .on_checkpoint = hooks.on_checkpoint,
+                    .should_stop = hooks.should_stop});
 }
 
 double Trainer::evaluate(const NextBatch& next, int64_t batches) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "nn/train/run_steps.h"
 #include "rl/masked.h"
 #include "rl/methods/kl.h"
 #include "rl/methods/read_back.h"
@@ -384,24 +385,26 @@ Metrics RlTrainer::try_step(const RlHooks& hooks) {
 }
 
 bool RlTrainer::run(const RlHooks& hooks) {
-  const int64_t start = step_;
-  for (;;) {
-    const bool done = step_ >= config_.steps;
-    const bool repeated = step_ == start && start > 0 && !done;  // already done by the run that stopped at this step
-    const auto due = [&](int64_t interval) { return done || (interval > 0 && step_ % interval == 0 && !repeated); };
-    if (hooks.on_eval && due(config_.eval_interval)) {
-      Experience responses;
-      hooks.on_eval(step_, evaluate(&responses));
-      if (hooks.on_held_out) hooks.on_held_out(step_, responses);
-    }
-    if (hooks.on_checkpoint && step_ > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(step_);
-    if (done) return true;
-    if (hooks.should_stop && hooks.should_stop()) return false;
+  const auto one_step = [&] {
     const int64_t before = step_;
     const Metrics metrics = step(hooks);
-    if (step_ == before) return false;
-    if (hooks.on_step) hooks.on_step(step_, metrics);
-  }
+    if (step_ > before && hooks.on_step) hooks.on_step(step_, metrics);
+    return step_ > before;
+  };
+  const auto evaluation = [&](int64_t step) {
+    if (!hooks.on_eval) return;
+    Experience responses;
+    hooks.on_eval(step, evaluate(&responses));
+    if (hooks.on_held_out) hooks.on_held_out(step, responses);
+  };
+  return run_steps({.last = config_.steps,
+                    .eval_interval = config_.eval_interval,
+                    .checkpoint_interval = config_.checkpoint_interval,
+                    .steps = [this] { return step_; },
+                    .step = one_step,
+                    .on_eval = evaluation,
+                    .on_checkpoint = hooks.on_checkpoint,
+                    .should_stop = hooks.should_stop});
 }
 
 }  // namespace pg::rl

@@ -1,16 +1,13 @@
 // pg env: trains a policy in an environment.
 #include <numeric>
-#include <optional>
 
+#include "nn/train/run_steps.h"
 #include "rl/control/trainer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/cli/model_options.h"
-#include "tools/pg/cli/process.h"
-#include "tools/pg/cli/progress.h"
-#include "tools/pg/run/ranks.h"
-#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/samples.h"
+#include "tools/pg/run/session.h"
 
 namespace pg::tools {
 
@@ -46,49 +43,48 @@ int64_t micro_batch_for(const rl::EnvTrainConfig& config, int ranks) {
   return (config.environments * config.rollout_steps / config.minibatches + ranks - 1) / ranks;
 }
 
-int run_env(const EnvOptions& o, Comm& comm) {
-  OpenedRun opened = open_run(comm, o.run.resume);
-  const bool resumed = opened.has_checkpoint;
-  start_threads(o.run.threads, comm);
-  const rl::EnvTrainConfig& config = o.env;
+void check_env_memory(const rl::EnvTrainConfig& config) {
   const auto n = [](int64_t x) { return static_cast<double>(x); };
   check_memory(16 * n(config.layers) * n(config.hidden) * n(config.hidden) +
                    8 * n(config.environments) * n(config.rollout_steps),
                fmt::format("a model of {} layers of {} and rollouts of {} x {} steps", config.layers, config.hidden,
                            config.environments, config.rollout_steps),
                "smaller ones");
-  rl::EnvTrainer trainer(config, {}, &comm);
-  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.run.resume)));
-  std::optional<RunDir> run =  // of rank 0
-      start_run(comm, std::move(opened.folder), trainer.steps(), o.run.out,
-                o.run.name.empty() ? config.environment : o.run.name);
-  if (run) run->save_config(o.run.config);
-  remark(stdout, "{}: {} parameters, {} environments x {} steps per update; {}\n", config.environment,
-         count_parameters(trainer.model()), config.environments, config.rollout_steps, run ? run->path() : "");
+}
 
-  catch_interrupt();
-  std::optional<Progress> progress(std::in_place, trainer.steps(), trainer.last_step());
-  const auto save = [&] {
-    if (!run) return;
-    trainer.save(checkpoint_path(run->path()), {{"kind", "env"}});
-    note_saved(*run);
-  };
+// The last line of a run.
+void print_result(const EnvOptions& o, RunSession& session, rl::EnvTrainer& trainer, const std::string& last) {
+  remark(stdout, "after {} steps: {}", trainer.steps(), last);
+  if (session.folder() && o.eval_episodes > 0) {
+    const std::vector<double> returns = trainer.play(o.eval_episodes, /*greedy=*/true, o.env.seed);
+    remark(stdout, "; {:.1f} over {} greedy ones",
+           std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size()), returns.size());
+  }
+  remark(stdout, "\n");
+}
+
+int run_env(const EnvOptions& o, Comm& comm) {
+  RunSession session(comm, o.run, "env");
+  const rl::EnvTrainConfig& config = o.env;
+  check_env_memory(config);
+  rl::EnvTrainer trainer(config, {}, &comm);
+  if (session.resumed()) trainer.resume(load_checkpoint(session.resumed_checkpoint()));
+  session.begin(trainer.steps(), trainer.last_step(), config.environment);
+  remark(stdout, "{}: {} parameters, {} environments x {} steps per update; {}\n", config.environment,
+         count_parameters(trainer.model()), config.environments, config.rollout_steps, session.path());
+
   const auto record = [&](uint64_t seed) {
-    if (!run) return;
-    append_episode(*run, trainer.record(/*greedy=*/true, seed), config.environment, /*greedy=*/true, trainer.steps());
+    if (!session.folder()) return;
+    append_episode(*session.folder(), trainer.record(/*greedy=*/true, seed), config.environment, /*greedy=*/true,
+                   trainer.steps());
   };
   const auto tenth = [&] { return 10 * trainer.steps() / trainer.last_step(); };
   if (trainer.steps() == 0) record(config.seed);
   std::string last;
-  int64_t updates = 0;
-  while (!trainer.done()) {
-    if (interrupted_anywhere(comm)) {
-      save();
-      return run ? end_stopped(*progress, *run, "env", fmt::format("{} steps", trainer.steps())) : interrupt_status();
-    }
+  const auto update = [&] {
     const int64_t before = tenth();
     const rl::EnvReport report = trainer.step();
-    if (run) run->log(report.steps, report.named());
+    session.log(report.steps, report.named());
     if (tenth() > before || trainer.done()) record(config.seed);
     if (trainer.done()) {  // two more of the policy that is kept
       record(config.seed + 1);
@@ -96,20 +92,28 @@ int run_env(const EnvOptions& o, Comm& comm) {
     }
     last = fmt::format("return {:.1f} over the last {} episodes", report.episode_return,
                        std::min<int64_t>(100, report.episodes));
-    progress->update(report.steps,
-                     fmt::format("{}  entropy {:.2f}  clipped {:.0f} %  {:.0f} steps/s", last, report.entropy,
-                                 100 * (report.clip_low + report.clip_high), report.steps_per_second));
-    if (o.save_every > 0 && ++updates % o.save_every == 0) save();
+    session.progress().update(report.steps,
+                              fmt::format("{}  entropy {:.2f}  clipped {:.0f} %  {:.0f} steps/s", last, report.entropy,
+                                          100 * (report.clip_low + report.clip_high), report.steps_per_second));
+    return true;
+  };
+  const auto save = [&](int64_t) {
+    if (session.folder()) trainer.save(checkpoint_path(session.path()), {{"kind", "env"}});
+    session.saved();
+  };
+  const int64_t per_update = config.environments * config.rollout_steps;
+  const bool complete = run_steps({.last = trainer.last_step() / per_update,
+                                   .checkpoint_interval = o.save_every,
+                                   .steps = [&] { return trainer.steps() / per_update; },
+                                   .step = update,
+                                   .on_checkpoint = save,
+                                   .should_stop = session.should_stop()});
+  session.end_progress();
+  if (!complete) {
+    save(0);
+    return session.stopped(fmt::format("{} steps", trainer.steps()));
   }
-  save();
-  progress.reset();
-  remark(stdout, "after {} steps: {}", trainer.steps(), last);
-  if (run && o.eval_episodes > 0) {
-    const std::vector<double> returns = trainer.play(o.eval_episodes, /*greedy=*/true, config.seed);
-    remark(stdout, "; {:.1f} over {} greedy ones",
-           std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size()), returns.size());
-  }
-  remark(stdout, "\n");
+  print_result(o, session, trainer, last);
   return 0;
 }
 

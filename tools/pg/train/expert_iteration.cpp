@@ -1,16 +1,15 @@
 // pg expert-iteration: samples, keeps responses that solve their problem, imitates them, repeats.
 #include "nn/files/checkpoint.h"
+#include "nn/train/run_steps.h"
 #include "rl/text/imitation.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/cli/model_options.h"
 #include "tools/pg/cli/process.h"
-#include "tools/pg/cli/progress.h"
 #include "tools/pg/run/profile_report.h"
-#include "tools/pg/run/ranks.h"
-#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/samples.h"
+#include "tools/pg/run/session.h"
 #include "tools/pg/train/text_rl.h"
 
 namespace pg::tools {
@@ -40,79 +39,83 @@ std::vector<Field> fields(ExpertIterationOptions& o) {
                    annotated(rl::fields(o.config), {{"micro-batch", kPartForEachRank}})}))});
 }
 
+// The held-out problems, answered and logged: "held-out reward 0.512, solved 48.0 %".
+std::string evaluate_on_task(RunSession& session, Transformer& policy, const TextTask& task,
+                             const std::vector<Problem>& problems, int64_t iteration) {
+  rl::Experience responses;
+  const rl::Metrics metrics = rl::evaluate_on_ranks(session.comm(), policy, task, problems, {}, &responses);
+  session.log_evaluation(iteration, metrics.values());
+  if (session.folder() && session.is_new(iteration)) {
+    append_samples(*session.folder(), task, responses, iteration, kHeldOut);
+  }
+  return fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
+                     100 * metrics.at("eval/solved"));
+}
+
+void save_policy(RunSession& session, Transformer& policy, const TextTask& task, const TextRlOptions& options,
+                 int64_t iteration) {
+  if (!session.folder()) return;
+  std::map<std::string, std::string> texts = policy_texts(options, task, "expert-iteration");
+  texts["model"] = to_json(policy.config);
+  save_checkpoint(checkpoint_path(session.path()), policy, nullptr, {iteration, {}, std::move(texts)});
+  session.saved();
+}
+
 int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
-  OpenedRun opened = open_run(comm, o.common.run.resume);
-  const bool resumed = opened.has_checkpoint;
-  start_threads(o.common.run.threads, comm);
+  RunSession session(comm, o.common.run, "expert-iteration");
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.config.seed, comm.device());
   const int64_t responses = o.config.problems * o.config.samples, most = o.config.max_rows;
   check_rollout_memory(used_config(*policy, *task), most > 0 ? std::min(most, responses) : responses,
                        "a smaller --max-rows, or fewer --problems or --samples");
   int64_t done = 0;
-  if (resumed) {
-    const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.common.run.resume));
+  if (session.resumed()) {
+    const Checkpoint checkpoint = load_checkpoint(session.resumed_checkpoint());
     checkpoint.restore(*policy);
     done = checkpoint.state.step;
   }
-  std::optional<RunDir> run =  // of rank 0
-      start_run(comm, std::move(opened.folder), done, o.common.run.out,
-                o.common.run.name.empty() ? "expert_iteration_" + task->name() : o.common.run.name);
-  const std::string path = run ? run->path() : "";
-  if (run) run->save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy, o.common.init), path);
-
-  const auto problems = task->held_out(o.eval_problems);
-  std::string held_out;
-  const auto evaluate = [&](int64_t iteration) {
-    rl::Experience responses;
-    const rl::Metrics metrics = rl::evaluate_on_ranks(comm, *policy, *task, problems, {}, &responses);
-    if (run) {
-      run->log(iteration, metrics.values());
-      append_samples(*run, *task, responses, iteration, kHeldOut);
-    }
-    held_out = fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
-                           100 * metrics.at("eval/solved"));
-  };
-  const auto save = [&](int64_t iteration) {
-    if (!run) return;
-    std::map<std::string, std::string> texts = policy_texts(o.common, *task, "expert-iteration");
-    texts["model"] = to_json(policy->config);
-    save_checkpoint(checkpoint_path(path), *policy, nullptr, {iteration, {}, std::move(texts)});
-    note_saved(*run);
-  };
-  const auto due = [&](int64_t i, int64_t interval) {
-    return i == o.iterations || (interval > 0 && i % interval == 0);
-  };
+  session.begin(done, o.iterations, "expert_iteration_" + task->name());
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy, o.common.init),
+         session.path());
 
   rl::ExpertIterationConfig config = o.config;
   config.rates = measured_rates(o.profile, policy->config.dtype, comm.device());
   const ProfileReport profile(o.profile);
   SpeedReport speed;
-  catch_interrupt();
-  Progress progress(done, o.iterations);
-  if (done == 0) {
-    evaluate(0);
-    progress.print("at the start: " + held_out);
-  }
-  const auto stop_anywhere = [&] { return interrupted_anywhere(comm); };
-  for (int64_t i = done + 1; i <= o.iterations; ++i) {
-    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, config, i, &comm, interrupted, stop_anywhere);
-    if (metrics.values().empty()) {
-      save(i - 1);
-      return run ? end_stopped(progress, *run, "expert-iteration", fmt::format("iteration {}", i - 1))
-                 : interrupt_status();
-    }
+  std::string held_out;
+  const auto iterate = [&] {
+    const rl::Metrics metrics =
+        rl::expert_iteration(*policy, *task, config, done + 1, &comm, interrupted, session.should_stop());
+    if (metrics.values().empty()) return false;
+    ++done;
     speed.add(metrics);
-    if (run) run->log(i, metrics.values());
-    if (due(i, o.eval_every)) evaluate(i);
-    progress.update(i, fmt::format("solved {:.1f} % of the samples, {} imitated  {}", 100 * metrics.at("solved"),
-                                   metrics.at("kept"), held_out));
-    if (due(i, o.save_every)) save(i);
-  }
+    session.log(done, metrics.values());
+    session.progress().update(done, fmt::format("solved {:.1f} % of the samples, {} imitated  {}",
+                                                100 * metrics.at("solved"), metrics.at("kept"), held_out));
+    return true;
+  };
+  const auto problems = task->held_out(o.eval_problems);
+  const auto evaluate = [&](int64_t iteration) {
+    held_out = evaluate_on_task(session, *policy, *task, problems, iteration);
+    if (iteration == 0) session.progress().print("at the start: " + held_out);
+  };
+  const auto save = [&](int64_t iteration) { save_policy(session, *policy, *task, o.common, iteration); };
+  const bool complete = run_steps({.last = o.iterations,
+                                   .eval_interval = o.eval_every,
+                                   .checkpoint_interval = o.save_every,
+                                   .steps = [&] { return done; },
+                                   .step = iterate,
+                                   .on_eval = evaluate,
+                                   .on_checkpoint = save,
+                                   .should_stop = session.should_stop()});
+  session.end_progress();
   profile.print(stdout, {});
   speed.print(stdout, config.rates);
-  progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, path));
+  if (!complete) {
+    save(done);
+    return session.stopped(fmt::format("iteration {}", done));
+  }
+  session.progress().print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, session.path()));
   return 0;
 }
 

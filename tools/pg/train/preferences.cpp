@@ -2,16 +2,14 @@
 #include "rl/text/preferences.h"
 
 #include "nn/files/checkpoint.h"
+#include "nn/train/run_steps.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/cli/model_options.h"
-#include "tools/pg/cli/process.h"
-#include "tools/pg/cli/progress.h"
 #include "tools/pg/cli/terminal_text.h"
-#include "tools/pg/run/ranks.h"
-#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/samples.h"
+#include "tools/pg/run/session.h"
 #include "tools/pg/train/text_rl.h"
 
 namespace pg::tools {
@@ -72,15 +70,12 @@ std::vector<rl::Preference> draw_pairs(Comm& comm, Transformer& policy, const Te
 
 // The model that writes the pairs is that of --init, also in a run that is resumed: so the pairs are the same again.
 struct Setting {
-  OpenedRun opened;
   std::unique_ptr<TextTask> task;
   std::unique_ptr<Transformer> policy;
   std::vector<rl::Preference> pairs, held_out;
 };
 Setting prepare(const PreferenceOptions& o, Comm& comm) {
-  Setting s{open_run(comm, o.common.run.resume), {}, {}, {}, {}};
-  start_threads(o.common.run.threads, comm);
-  s.task = make_task(o.common);
+  Setting s{make_task(o.common), {}, {}, {}};
   s.policy = make_policy(o.common, *s.task, o.preferences.seed, comm.device());
   s.pairs = draw_pairs(comm, *s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
@@ -103,72 +98,66 @@ Setting prepare(const PreferenceOptions& o, Comm& comm) {
   return s;
 }
 
-// Continues from the run's checkpoint, if it has one. Returns the run's folder, of rank 0.
-template <class Trainer>
-std::optional<RunDir> begin_run(const PreferenceOptions& o, Setting& s, const std::string& kind, Trainer& trainer,
-                                Comm& comm) {
-  if (s.opened.has_checkpoint) trainer.state().resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
-  auto run = start_run(comm, std::move(s.opened.folder), trainer.state().steps(), o.common.run.out,
-                       o.common.run.name.empty() ? kind + "_" + s.task->name() : o.common.run.name);
-  if (run) run->save_config(o.common.run.config);
-  return run;
-}
-
 // What a command does beside the steps.
 struct Actions {
-  // Measures the model and returns a sentence. The measurements are logged in `run`, unless it is nullptr.
-  std::function<std::string(int64_t step, RunDir* run)> evaluate;
+  // Measures the model, logs the measurements and returns a sentence.
+  std::function<std::string(int64_t step)> evaluate;
   // The metadata of a checkpoint. Called on rank 0 only.
   std::function<std::map<std::string, std::string>()> texts;
 };
-// Runs all steps, or until Ctrl-C: then the state after the last finished step is saved. Returns the exit status.
+// Runs all steps, or until it is stopped: then the state after the last finished step is saved. Returns the exit
+// status.
 template <class Trainer>
-int loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const std::string& command,
-         Trainer& trainer, const Actions& actions) {
-  const auto due = [&](int64_t step, int64_t every) { return step == o.steps || (every > 0 && step % every == 0); };
-  const auto save = [&] {
-    if (!run) return;
-    trainer.state().save(checkpoint_path(run->path()), actions.texts());
-    note_saved(*run);
+int run(const PreferenceOptions& o, RunSession& session, const std::string& name, Trainer& trainer,
+        const Actions& actions) {
+  if (session.resumed()) trainer.state().resume(load_checkpoint(session.resumed_checkpoint()));
+  session.begin(trainer.state().steps(), o.steps, name);
+  const auto save = [&](int64_t) {
+    if (session.folder()) trainer.state().save(checkpoint_path(session.path()), actions.texts());
+    session.saved();
   };
-  RunDir* const folder = run ? &*run : nullptr;
-  const int64_t start = trainer.state().steps();
-  catch_interrupt();
-  Progress progress(start, o.steps);
   std::string last;
-  if (start == 0) progress.print(fmt::format("at the start: {}", actions.evaluate(0, folder)));
-  if (start >= o.steps) last = actions.evaluate(start, nullptr);
-  const std::function<bool()> should_stop = [&] { return interrupted_anywhere(comm); };
-  while (trainer.state().steps() < o.steps) {
-    const rl::Metrics metrics = should_stop() ? rl::Metrics{} : trainer.step(should_stop);
-    const int64_t step = trainer.state().steps();
-    if (metrics.values().empty()) {
-      save();
-      return run ? end_stopped(progress, *run, command, fmt::format("step {}", step)) : interrupt_status();
-    }
-    if (run) run->log(step, metrics.values());
-    if (due(step, o.eval_every)) last = actions.evaluate(step, folder);
-    if (due(step, o.save_every)) save();
-    progress.update(step,
-                    fmt::format("loss {:.4f}  accuracy {:.2f}  {}", metrics.at("loss"), metrics.at("accuracy"), last));
+  const auto evaluate = [&](int64_t step) {
+    last = actions.evaluate(step);
+    if (step == 0) session.progress().print(fmt::format("at the start: {}", std::exchange(last, "")));
+  };
+  const auto step = [&] {
+    const rl::Metrics metrics = trainer.step(session.should_stop());
+    if (metrics.values().empty()) return false;
+    session.log(trainer.state().steps(), metrics.values());
+    session.progress().update(trainer.state().steps(), fmt::format("loss {:.4f}  accuracy {:.2f}  {}",
+                                                                   metrics.at("loss"), metrics.at("accuracy"), last));
+    return true;
+  };
+  const bool complete = run_steps({.last = o.steps,
+                                   .eval_interval = o.eval_every,
+                                   .checkpoint_interval = o.save_every,
+                                   .steps = [&] { return trainer.state().steps(); },
+                                   .step = step,
+                                   .on_eval = evaluate,
+                                   .on_checkpoint = save,
+                                   .should_stop = session.should_stop()});
+  if (!complete) {
+    save(trainer.state().steps());
+    return session.stopped(fmt::format("step {}", trainer.state().steps()));
   }
-  progress.print(fmt::format("after {} steps: {}   {}", trainer.state().steps(), last, run ? run->path() : ""));
+  session.progress().print(fmt::format("after {} steps: {}   {}", o.steps, last, session.path()));
   return 0;
 }
 
 std::string number(double x) { return fmt::format("{:a}", x); }
 
 int train_reward_model(const PreferenceOptions& o, Comm& comm) {
+  RunSession session(comm, o.common.run, "reward-model");
   Setting s = prepare(o, comm);
   Generator head = random_stream(o.preferences.seed, head_stream);
   rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
   rl::RewardModelTrainer trainer(model, s.pairs, o.preferences, &comm);
   Generator usual_problems = random_stream(o.preferences.seed, usual_stream);
   const rl::Experience usual = write(comm, *s.policy, *s.task, kUsual, 1, usual_problems, 0);
-  std::optional<RunDir> run = begin_run(o, s, "reward_model", trainer, comm);
-  const auto evaluate = [&](int64_t step, RunDir* folder) {
+  const auto evaluate = [&](int64_t step) {
     const double accuracy = trainer.accuracy(s.held_out);
-    if (folder) folder->log(step, {{"eval/accuracy", accuracy}});
+    session.log_evaluation(step, {{"eval/accuracy", accuracy}});
     return fmt::format("orders {:.1f} % of the held-out pairs as labelled", 100 * accuracy);
   };
   const auto texts = [&] {
@@ -180,29 +169,29 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
                                               {"score_mean", number(judge.mean())},
                                               {"score_std", number(judge.std())}};
   };
-  const int status = loop(o, comm, run, "reward-model", trainer, {evaluate, texts});
-  if (run && status == 0) {
+  const int status = run(o, session, "reward_model_" + s.task->name(), trainer, {evaluate, texts});
+  if (status == 0) {
     remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(),
-           shell_word(o.common.init), shell_word(run->path()));
+           shell_word(o.common.init), shell_word(session.path()));
   }
   return status;
 }
 
 int dpo(const PreferenceOptions& o, Comm& comm) {
+  RunSession session(comm, o.common.run, "dpo");
   Setting s = prepare(o, comm);
   rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences, &comm);
-  std::optional<RunDir> run = begin_run(o, s, "dpo", trainer, comm);
   const auto held_out = s.task->held_out(o.eval_problems);
-  const auto evaluate = [&](int64_t step, RunDir* folder) {
+  const auto evaluate = [&](int64_t step) {
     const auto responses = rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
                                                 {.samples = 1, .seed = o.preferences.seed, .entropy = true});
     rl::Metrics metrics;
     rl::add_eval_metrics(metrics, responses);
     const double accuracy = trainer.accuracy(s.held_out);
     metrics.add("eval/accuracy", accuracy);
-    if (folder) {
-      folder->log(step, metrics.values());
-      append_samples(*folder, *s.task, responses, step, kHeldOut);
+    session.log_evaluation(step, metrics.values());
+    if (session.folder() && session.is_new(step)) {
+      append_samples(*session.folder(), *s.task, responses, step, kHeldOut);
     }
     const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("eval/reward"));
     return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
@@ -212,7 +201,7 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
     all["model"] = to_json(s.policy->config);
     return all;
   };
-  return loop(o, comm, run, "dpo", trainer, {evaluate, texts});
+  return run(o, session, "dpo_" + s.task->name(), trainer, {evaluate, texts});
 }
 
 // The fields of a trainer, with how unnamed ones are derived.

@@ -8,12 +8,10 @@
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/cli/model_options.h"
 #include "tools/pg/cli/process.h"
-#include "tools/pg/cli/progress.h"
 #include "tools/pg/run/profile_report.h"
-#include "tools/pg/run/ranks.h"
-#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/run/samples.h"
+#include "tools/pg/run/session.h"
 #include "tools/pg/train/text_rl.h"
 
 namespace pg::tools {
@@ -163,30 +161,77 @@ RunShape shape_of(const rl::RlConfig& c, const TransformerConfig& used, int rank
           .cache_columns = used.block_size};
 }
 
-int run_rl(const RlOptions& o, Comm& comm) {
-  OpenedRun opened = open_run(comm, o.common.run.resume);
-  const bool resumed = opened.has_checkpoint;
-  start_threads(o.common.run.threads, comm);
-  const auto task = make_task(o.common);
+// The configuration with what the options of the command add. Error if they contradict one another.
+rl::RlConfig config_of_run(const RlOptions& o, const TextTask& task) {
   rl::RlConfig config = o.rl;
   config.zero = o.ranks.zero;
-  if (config.exhaustive) config.batch.samples = task->vocab_size();
+  if (config.exhaustive) config.batch.samples = task.vocab_size();
   rl::check_config(config);
   check(!config.algorithm.reference.is_given || !o.reference_model.empty(),
         "pg rl: --reference given needs --reference-model RUN");
-  const auto policy = make_policy(o.common, *task, config.seed, comm.device());
+  return config;
+}
+
+// Says what is trained on what, and how much memory it takes.
+void announce(const RlOptions& o, const rl::RlConfig& config, Transformer& policy, const TextTask& task, Comm& comm) {
+  const TransformerConfig used = used_config(policy, task);
   const int64_t responses = config.batch.prompts * config.batch.samples;
-  if (o.sft.max_steps > 0) check_batch_memory(used_config(*policy, *task), o.sft_batch, "a smaller --sft-batch");
-  check_rollout_memory(used_config(*policy, *task),
-                       config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
+  if (o.sft.max_steps > 0) check_batch_memory(used, o.sft_batch, "a smaller --sft-batch");
+  check_rollout_memory(used, config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
                        "fewer --prompts or --samples, or a smaller --max-rows");
   check_memory(1e3 * static_cast<double>(responses), fmt::format("a step of {} responses", responses),
                "fewer --prompts or --samples");
-  const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
-  remark(stdout, "{}: {}{}\n{}; {} x {} responses a step, {}\n", task->name(), task->about(), note,
-         parameter_text(*policy, o.common.init), config.batch.prompts, config.batch.samples, config.algorithm.name);
-  print_memory(stdout, shape_of(config, used_config(*policy, *task), comm.size()), comm.device(), weight_bytes(*policy),
+  const std::string note = task.held_out_note().empty() ? "" : "\n" + task.held_out_note();
+  remark(stdout, "{}: {}{}\n{}; {} x {} responses a step, {}\n", task.name(), task.about(), note,
+         parameter_text(policy, o.common.init), config.batch.prompts, config.batch.samples, config.algorithm.name);
+  print_memory(stdout, shape_of(config, used, comm.size()), comm.device(), weight_bytes(policy),
                "a smaller --micro-batch or --max-rows, fewer --samples, --lora-rank, or --dtype bf16");
+}
+
+// Logs, samples, progress and checkpoints. `held_out` is the last evaluation as text; `speed` has every step.
+rl::RlHooks hooks_of(const RlOptions& o, const rl::RlConfig& config, RunSession& session, rl::RlTrainer& trainer,
+                     const TextTask& task, std::string& held_out, SpeedReport& speed) {
+  rl::RlHooks hooks;
+  hooks.on_step = [&](int64_t step, const rl::Metrics& metrics) {
+    speed.add(metrics);
+    session.log(step, metrics.values());
+    if (session.folder()) append_health(*session.folder(), step, trainer.health_checks());
+    session.progress().update(
+        step, fmt::format("reward {:.3f}  grad norm {:.2f}  entropy {:.2f}{}", metrics.at("reward/mean"),
+                          metrics.at("grad_norm"), metrics.at("entropy"), held_out));
+  };
+  hooks.on_eval = [&](int64_t step, const rl::Metrics& metrics) {
+    session.log_evaluation(step, metrics.values());
+    held_out =
+        fmt::format("  held-out {:.3f}, solved {:.1f} %", metrics.at("eval/reward"), 100 * metrics.at("eval/solved"));
+    if (step == 0) session.progress().print(fmt::format("at the start:{}", held_out));
+  };
+  hooks.on_held_out = [&](int64_t step, const rl::Experience& experience) {
+    if (session.folder() && session.is_new(step)) append_samples(*session.folder(), task, experience, step, kHeldOut);
+  };
+  hooks.on_samples = [&](int64_t step, const rl::Experience& experience, const rl::Batch& batch) {
+    if (session.folder()) append_samples(*session.folder(), task, experience, step, kTraining, &batch);
+    if (step == config.steps || (o.show_every > 0 && step % o.show_every == 0)) {
+      session.progress().print(sample_table(task, experience, step, 5));
+    }
+  };
+  hooks.on_checkpoint = [&](int64_t) {
+    if (session.folder() || config.zero > 0) {
+      trainer.save(checkpoint_path(session.path()), policy_texts(o.common, task, "rl"));
+    }
+    session.saved();
+  };
+  hooks.should_stop = session.should_stop();
+  hooks.should_stop_here = interrupted;
+  return hooks;
+}
+
+int run_rl(const RlOptions& o, Comm& comm) {
+  RunSession session(comm, o.common.run, "rl");
+  const auto task = make_task(o.common);
+  rl::RlConfig config = config_of_run(o, *task);
+  const auto policy = make_policy(o.common, *task, config.seed, comm.device());
+  announce(o, config, *policy, *task, comm);
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
@@ -197,65 +242,27 @@ int run_rl(const RlOptions& o, Comm& comm) {
   if (!o.reference_model.empty()) {
     reference = load_policy(o.reference_model, *task, comm.device(), o.common.dtype);
   }
-  if (!resumed && o.sft.max_steps > 0) imitate(o, *task, *policy);
+  if (!session.resumed() && o.sft.max_steps > 0) imitate(o, *task, *policy);
   config.rates = measured_rates(o.profile, policy->config.dtype, comm.device());
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get(), &comm);
-  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
-  std::optional<RunDir> run =  // of rank 0
-      start_run(comm, std::move(opened.folder), trainer.steps(), o.common.run.out,
-                o.common.run.name.empty() ? o.algorithm + "_" + task->name() : o.common.run.name);
-  if (run) run->save_config(o.common.run.config);
-  const std::string path = path_on_ranks(comm, run, config.zero);
+  if (session.resumed()) trainer.resume(load_checkpoint(session.resumed_checkpoint()));
+  session.begin(trainer.steps(), config.steps, o.algorithm + "_" + task->name(), config.zero);
 
-  catch_interrupt();
-  Progress progress(trainer.steps(), config.steps);
   std::string held_out;
-  const int64_t start = trainer.steps();
-  const auto is_new = [&](int64_t step) { return step > start || start == 0; };  // else logged before it was resumed
-  rl::RlHooks hooks;
   SpeedReport speed;
-  hooks.on_step = [&](int64_t step, const rl::Metrics& metrics) {
-    speed.add(metrics);
-    if (run) {
-      run->log(step, metrics.values());
-      append_health(*run, step, trainer.health_checks());
-    }
-    progress.update(step, fmt::format("reward {:.3f}  grad norm {:.2f}  entropy {:.2f}{}", metrics.at("reward/mean"),
-                                      metrics.at("grad_norm"), metrics.at("entropy"), held_out));
-  };
-  hooks.on_eval = [&](int64_t step, const rl::Metrics& metrics) {
-    if (run && is_new(step)) run->log(step, metrics.values());
-    held_out =
-        fmt::format("  held-out {:.3f}, solved {:.1f} %", metrics.at("eval/reward"), 100 * metrics.at("eval/solved"));
-    if (step == 0) progress.print(fmt::format("at the start:{}", held_out));
-  };
-  hooks.on_held_out = [&](int64_t step, const rl::Experience& experience) {
-    if (run && is_new(step)) append_samples(*run, *task, experience, step, kHeldOut);
-  };
-  hooks.on_samples = [&](int64_t step, const rl::Experience& experience, const rl::Batch& batch) {
-    if (run) append_samples(*run, *task, experience, step, kTraining, &batch);
-    if (step == config.steps || (o.show_every > 0 && step % o.show_every == 0)) {
-      progress.print(sample_table(*task, experience, step, 5));
-    }
-  };
-  const auto save = [&](int64_t) {
-    if (run || config.zero > 0) trainer.save(checkpoint_path(path), policy_texts(o.common, *task, "rl"));
-    if (run) note_saved(*run);
-  };
-  hooks.on_checkpoint = save;
-  hooks.should_stop = [&] { return interrupted_anywhere(comm); };
-  hooks.should_stop_here = interrupted;
+  const rl::RlHooks hooks = hooks_of(o, config, session, trainer, *task, held_out, speed);
   const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   const rl::RlMemory memory = trainer.memory();
+  session.end_progress();
   profile.print(stdout, memory.step, {{"reference", memory.reference}, {"rollout", memory.rollout}});
   speed.print(stdout, config.rates);
   if (!complete) {
-    save(trainer.steps());
-    return run ? end_stopped(progress, *run, "rl", fmt::format("step {}", trainer.steps())) : interrupt_status();
+    hooks.on_checkpoint(trainer.steps());
+    return session.stopped(fmt::format("step {}", trainer.steps()));
   }
-  progress.print(health_line(trainer.health_checks()));
-  progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run ? run->path() : ""));
+  session.progress().print(health_line(trainer.health_checks()));
+  session.progress().print(fmt::format("after {} steps:{}   {}", config.steps, held_out, session.path()));
   return 0;
 }
 

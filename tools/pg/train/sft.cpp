@@ -4,13 +4,9 @@
 #include "tensor/base/error.h"
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/cli/model_options.h"
-#include "tools/pg/cli/process.h"
-#include "tools/pg/cli/progress.h"
 #include "tools/pg/cli/terminal_text.h"
-#include "tools/pg/run/profile_report.h"
-#include "tools/pg/run/ranks.h"
-#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/samples.h"
+#include "tools/pg/run/session.h"
 #include "tools/pg/train/sft_data.h"
 #include "tools/pg/train/text_rl.h"
 
@@ -52,74 +48,62 @@ std::vector<Field> fields(SftOptions& o) {
        {zero_field(o.ranks)}});
 }
 
-int sft(const SftOptions& o, Comm& comm) {
-  OpenedRun opened = open_run(comm, o.common.run.resume);
-  const bool resumed = opened.has_checkpoint;
-  start_threads(o.common.run.threads, comm);
-  const auto task = make_task(o.common);
-  const auto policy = make_policy(o.common, *task, o.train.seed, comm.device());
-  check_batch_memory(used_config(*policy, *task), o.batch, "a smaller --batch");
-  TrainConfig train = o.train;
-  train.zero = o.ranks.zero;
-  const TransformerConfig used = used_config(*policy, *task);
+void print_sft_memory(const SftOptions& o, const Transformer& policy, const TextTask& task, Comm& comm) {
+  const TransformerConfig used = used_config(policy, task);
+  check_batch_memory(used, o.batch, "a smaller --batch");
   print_memory(stdout,
                {.model = used,
                 .trained = 1,
                 .ranks = comm.size(),
-                .zero = train.zero,
+                .zero = o.ranks.zero,
                 .rows = o.batch,
                 .columns = used.block_size,
-                .micro_batches = ranks_share(train.micro_batches, comm.size()),
+                .micro_batches = ranks_share(o.train.micro_batches, comm.size()),
                 .cache_rows = ranks_share(o.eval_problems, comm.size()),
                 .cache_columns = used.block_size},
-               comm.device(), weight_bytes(*policy),
+               comm.device(), weight_bytes(policy),
                "a smaller --batch with a larger --accumulate, fewer --eval-problems, --lora-rank, or --dtype bf16");
+}
+
+int sft(const SftOptions& o, Comm& comm) {
+  RunSession session(comm, o.common.run, "sft");
+  const auto task = make_task(o.common);
+  const auto policy = make_policy(o.common, *task, o.train.seed, comm.device());
+  print_sft_memory(o, *policy, *task, comm);
+  TrainConfig train = o.train;
+  train.zero = o.ranks.zero;
   Trainer trainer(*policy, train, rl::sft_batches(*task, o.batch), &comm);
-  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
-  const int64_t start = trainer.steps();
-  std::optional<RunDir> run =  // of rank 0
-      start_run(comm, std::move(opened.folder), start, o.common.run.out,
-                o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
-  const std::string path = path_on_ranks(comm, run, train.zero);
-  if (run) run->save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy, o.common.init), path);
+  if (session.resumed()) trainer.resume(load_checkpoint(session.resumed_checkpoint()));
+  session.begin(trainer.steps(), train.max_steps, "sft_" + task->name(), train.zero);
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy, o.common.init),
+         session.path());
 
   const auto held_out = task->held_out(o.eval_problems);
-  catch_interrupt();
-  Progress progress(start, o.train.max_steps);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
-    if (run) run->log(report.step, {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}});
-    progress.update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
+    session.log(report.step, {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}});
+    session.progress().update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
   };
   hooks.on_eval = [&](int64_t step) {
     rl::Metrics metrics;
     rl::Experience responses;
     trainer.with_all_weights([&] { metrics = rl::evaluate_on_ranks(comm, *policy, *task, held_out, {}, &responses); });
-    if (run && (step > start || start == 0)) {  // else a finished run, already logged
-      run->log(step, metrics.values());
-      append_samples(*run, *task, responses, step, kHeldOut);
-    }
+    session.log_evaluation(step, metrics.values());
+    if (session.folder() && session.is_new(step)) append_samples(*session.folder(), *task, responses, step, kHeldOut);
     last = fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
                        100 * metrics.at("eval/solved"));
     policy->train();
   };
-  const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(path), policy_texts(o.common, *task, "sft"));
-    if (run) note_saved(*run);
+  hooks.on_checkpoint = [&](int64_t) {
+    trainer.save(checkpoint_path(session.path()), policy_texts(o.common, *task, "sft"));
+    session.saved();
   };
-  hooks.on_checkpoint = save;
-  hooks.should_stop = [&] { return interrupted_anywhere(comm); };
-  const ProfileReport profile(o.profile);
-  const bool complete = trainer.run(hooks);
-  profile.print(stdout, trainer.memory());
-  if (!complete) {
-    save(trainer.steps());
-    return run ? end_stopped(progress, *run, "sft", fmt::format("step {}", trainer.steps())) : interrupt_status();
+  if (!run_trainer(session, trainer, hooks, o.profile, stdout)) {
+    return session.stopped(fmt::format("step {}", trainer.steps()));
   }
-  progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
-                             o.train.max_steps, last, task->name(), shell_word(path)));
+  session.progress().print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
+                                       o.train.max_steps, last, task->name(), shell_word(session.path())));
   return 0;
 }
 

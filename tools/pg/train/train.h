@@ -56,4 +56,7 @@ struct TrainText {
 // lacks, and if a token file was made with another tokenizer.
 TrainText load_train_text(const TrainOptions& options, const Checkpoint* source, bool resumed);
 
+// Trains, and returns the exit status. On several ranks each calls it (tools/pg/run/ranks.h).
+int train_on_text(const TrainOptions& options, Comm& comm);
+
 }  // namespace pg::tools
