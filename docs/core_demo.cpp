@@ -1,6 +1,7 @@
-// A GPT-2 learns characters, and another one learns by GRPO (Shao et al. 2024, arXiv:2402.03300) to copy digits. All of
-// it runs on the core, pg_core (docs/ARCHITECTURE.md), whose kernels are plain loops:
-//   make core_demo && ./core_demo
+// A GPT-2 learns characters, and another one learns from rewards to copy digits, by REINFORCE, PPO, RLOO, GRPO, Dr.
+// GRPO or DAPO. All of it runs on the core, pg_core (docs/ARCHITECTURE.md), whose kernels are plain loops:
+//   make core_demo && ./core_demo           characters, then copying by GRPO
+//   ./core_demo dapo                        copying by another method
 #include <fmt/core.h>
 
 #include "nn/optim.h"
@@ -60,43 +61,103 @@ void learn_characters() {
   fmt::print("characters: \"{}\"\n", written);
 }
 
-void learn_to_copy() {
-  constexpr int64_t kDigits = 2, kPrompts = 16, kSamples = 8, kRows = kPrompts * kSamples;
-  constexpr int32_t kCopy = 10;  // the token after the digits
+// A method of policy gradients: what a response's advantage A is, which loss a token has, and how the losses add up.
+struct Method {
+  const char* name;
+  const char* source;
+  Tensor (*advantage)(const Tensor& rewards);  // [N, G] → [N, G], N prompts with G responses each
+  double low, high;                            // -min(ratio·A, clip(ratio, 1 - low, 1 + high)·A); both 0: -A·log π
+  Tensor (*add_up)(const Tensor& loss, const Tensor& mask, const rl::Denominators& total);
+  int epochs;               // updates from the same responses
+  bool only_mixed = false;  // groups whose rewards are all equal are left out
+};
+Tensor unchanged(const Tensor& r) { return r; }
+Tensor whitened(const Tensor& r) { return rl::whiten(r); }
+Tensor over_mean(const Tensor& r) { return rl::group_mean_advantage(r); }
+Tensor over_others(const Tensor& r) { return rl::leave_one_out_advantage(r); }
+Tensor standardised(const Tensor& r) { return rl::group_std_advantage(r); }
+constexpr Method kMethods[] = {{"reinforce", "Williams 1992", unchanged, 0, 0, rl::sequence_sum, 1},
+                               {"ppo", "Schulman et al. 2017, without a critic", whitened, 0.2, 0.2, rl::token_mean, 4},
+                               {"rloo", "Ahmadian et al. 2024", over_others, 0, 0, rl::sequence_sum, 1},
+                               {"grpo", "Shao et al. 2024", standardised, 0.2, 0.2, rl::sequence_mean, 2},
+                               {"dr_grpo", "Liu et al. 2025", over_mean, 0.2, 0.2, rl::constant_length_mean, 2},
+                               {"dapo", "Yu et al. 2025", standardised, 0.2, 0.28, rl::token_mean, 2, true}};
+
+constexpr int64_t kDigits = 2, kLength = kDigits + 1, kPrompts = 16, kSamples = 8, kRows = kPrompts * kSamples;
+constexpr int32_t kCopy = 10, kEnd = 11;  // the tokens after the digits and after the answer
+
+// Prompts [kRows, kLength] of digits and kCopy, each one kSamples times: a group.
+Tensor draw_prompts(Generator& random) {
+  std::vector<int32_t> prompts;
+  for (int64_t i = 0; i < kPrompts; ++i) {
+    std::vector<int32_t> prompt;
+    for (int64_t t = 0; t < kDigits; ++t) prompt.push_back(static_cast<int32_t>(random.integer(10)));
+    prompt.push_back(kCopy);
+    for (int64_t k = 0; k < kSamples; ++k) prompts.insert(prompts.end(), prompt.begin(), prompt.end());
+  }
+  return Tensor::from(prompts, {kRows, kLength});
+}
+
+// The action mask of responses [B, T]: 1 up to the first kEnd, 0 after it.
+Tensor up_to_end(const Tensor& response) {
+  std::vector<double> mask = response.to_vector();
+  for (size_t row = 0; row < mask.size(); row += kLength) {
+    bool ended = false;
+    for (size_t t = row; t < row + kLength; ++t) {
+      const bool ends = mask[t] == kEnd;
+      mask[t] = ended ? 0 : 1;
+      ended = ended || ends;
+    }
+  }
+  return Tensor::from(mask, response.shape()).to(u8);
+}
+
+void learn_to_copy(const Method& method) {
   Generator random(2);
-  Transformer policy = new_model(11, 2 * kDigits + 1, random);
+  Transformer policy = new_model(12, 2 * kLength, random);
   ParamSlab slab(policy);
   AdamW optimizer(slab, {.weight_decay = 0});
   for (int step = 0; step <= 120; ++step) {
-    std::vector<int32_t> prompts;  // each one kSamples times: a group
-    for (int64_t i = 0; i < kPrompts; ++i) {
-      std::vector<int32_t> prompt;
-      for (int64_t t = 0; t < kDigits; ++t) prompt.push_back(static_cast<int32_t>(random.integer(10)));
-      prompt.push_back(kCopy);
-      for (int64_t k = 0; k < kSamples; ++k) prompts.insert(prompts.end(), prompt.begin(), prompt.end());
+    const Tensor prompts = draw_prompts(random), ids = sampled(policy, prompts, kLength, random);
+    const Tensor response = slice(ids, 1, kLength, 2 * kLength);
+    Tensor mask = up_to_end(response);
+    // The reward is the share of the answer, the digits and kEnd, that is right.
+    const Tensor answer = cat({slice(prompts, 1, 0, kDigits), Tensor::full({kRows, 1}, kEnd, i32)}, 1);
+    const Tensor reward = mean(cast(eq(response, answer), f32), {1});
+    if (step % 20 == 0) fmt::print("{}, step {:3}: mean reward {:.2f}\n", method.name, step, mean(reward).item());
+    const Tensor groups = reshape(reward, {kPrompts, kSamples});
+    const Tensor advantage = reshape(method.advantage(groups), {kRows, 1});
+    if (method.only_mixed) {
+      const Tensor mixed = rl::groups_with_signal(groups).view_reshape({kPrompts, 1});
+      mask = mask * contiguous(expand(mixed, {kPrompts, kSamples})).view_reshape({kRows, 1});
     }
-    const Tensor ids = sampled(policy, Tensor::from(prompts, {kRows, kDigits + 1}), kDigits, random);
-    const Tensor response = slice(ids, 1, kDigits + 1, 2 * kDigits + 1);
-    // The reward is the share of the digits that are right. GRPO: the advantage A of a response is
-    // (reward - mean of its group) / standard deviation of its group. The ratio is e^(log_prob - old), 1 in the first
-    // epoch. The loss of a token is -min(ratio·A, clip(ratio, 0.8, 1.2)·A): tokens of good responses become likelier.
-    const Tensor reward = mean(cast(eq(response, slice(ids, 1, 0, kDigits)), f32), {1});
-    const Tensor advantage = rl::group_std_advantage(reshape(reward, {kPrompts, kSamples}));
-    if (step % 20 == 0) fmt::print("copy, step {:3}: mean reward {:.2f}\n", step, mean(reward).item());
-    Tensor old;  // log-probabilities under the policy that sampled
-    for (int epoch = 0; epoch < 2; ++epoch) {
+    if (sum(mask.to(f32)).item() == 0) continue;  // no group has anything to learn from
+    const rl::Denominators total = rl::denominators(mask, /*max_length=*/kLength);
+    Tensor old;  // log π of the policy that sampled
+    for (int epoch = 0; epoch < method.epochs; ++epoch) {
       slab.zero_grad();
-      // Row t of the logits scores token t + 1, so rows kDigits … 2·kDigits - 1 are those of the response.
-      const Tensor logits = slice(policy(slice(ids, 1, 0, 2 * kDigits)), 1, kDigits, 2 * kDigits);
+      // Row t of the logits scores token t + 1, so rows kLength - 1 … 2·kLength - 2 are those of the response.
+      const Tensor logits = slice(policy(slice(ids, 1, 0, 2 * kLength - 1)), 1, kLength - 1, 2 * kLength - 1);
       const Tensor log_prob = token_log_prob(logits, response).first;
       if (epoch == 0) old = log_prob.detach();
-      backward(mean(rl::clip_loss(rl::token_ratio(log_prob, old), reshape(advantage, {kRows, 1}))));
+      const Tensor ratio = rl::token_ratio(log_prob, old, mask);  // π / old, 1 in the first epoch
+      const Tensor loss = method.high == 0 ? rl::log_prob_loss(log_prob, advantage, mask)
+                                           : rl::clip_loss(ratio, advantage, method.low, method.high);
+      backward(method.add_up(loss, mask, total));
       optimizer.step(/*lr=*/3e-3, clip_scale(grad_norm(slab), 1));
     }
   }
 }
 
-int main() {
-  learn_characters();
-  learn_to_copy();
+int main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "grpo";
+  for (const Method& method : kMethods) {
+    if (method.name != name) continue;
+    if (argc == 1) learn_characters();
+    learn_to_copy(method);
+    return 0;
+  }
+  fmt::print(stderr, "core_demo: there is no method {}; the methods are:\n", name);
+  for (const Method& method : kMethods) fmt::print(stderr, "  {:<10} {}\n", method.name, method.source);
+  return 1;
 }

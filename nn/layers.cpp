@@ -113,35 +113,30 @@ void MLP::visit(Visitor& visitor) {
 
 namespace {
 
-AttentionConfig complete(AttentionConfig c, int64_t channels) {
-  check(c.heads >= 1 && (c.head_size > 0 || channels % c.heads == 0),
-        "CausalSelfAttention: {} channels cannot be split into {} heads", channels, c.heads);
-  if (c.kv_heads == 0) c.kv_heads = c.heads;
-  if (c.head_size == 0) c.head_size = channels / c.heads;
-  check(c.kv_heads >= 1 && c.heads % c.kv_heads == 0,
-        "CausalSelfAttention: {} query heads cannot share {} heads of keys and values", c.heads, c.kv_heads);
-  check(!c.rope || c.head_size % 2 == 0, "CausalSelfAttention: rotary positions need an even head size, got {}",
-        c.head_size);
+const TransformerConfig& checked(const TransformerConfig& c) {
+  check_config(c, "CausalSelfAttention");
   return c;
 }
 
 }  // namespace
 
-CausalSelfAttention::CausalSelfAttention(int64_t channels, const AttentionConfig& given, const Init& init)
-    : config(complete(given, channels)),
-      c_attn(channels, (config.heads + 2 * config.kv_heads) * config.head_size, config.qkv_bias, init),
-      c_proj(config.heads * config.head_size, channels, config.bias, init),
-      drop(config.dropout) {
-  if (config.qk_norm) {
-    q_norm.emplace(config.head_size, config.norm_eps, init.dtype);
-    k_norm.emplace(config.head_size, config.norm_eps, init.dtype);
+CausalSelfAttention::CausalSelfAttention(const TransformerConfig& c, const Init& init)
+    : config(checked(c)),
+      c_attn(c.n_embd, (c.n_head + 2 * c.kv_heads()) * c.head_width(), c.bias || c.qkv_bias, init),
+      c_proj(c.n_head * c.head_width(), c.n_embd, c.bias, init),
+      drop(c.dropout) {
+  if (c.qk_norm) {
+    q_norm.emplace(c.head_width(), c.norm_eps, init.dtype);
+    k_norm.emplace(c.head_width(), c.norm_eps, init.dtype);
   }
 }
 
-bool CausalSelfAttention::plain() const { return config.kv_heads == config.heads && !config.rope && !q_norm; }
+bool CausalSelfAttention::plain() const {
+  return config.kv_heads() == config.n_head && config.positions != Positions::rope && !q_norm;
+}
 
 CausalSelfAttention::Heads CausalSelfAttention::split(const Tensor& qkv, const Tensor& positions) const {
-  const int64_t d = config.head_size;
+  const int64_t d = config.head_width();
   int64_t begin = 0;
   const auto part = [&](int64_t heads) {
     const int64_t end = begin + heads * d;
@@ -150,11 +145,12 @@ CausalSelfAttention::Heads CausalSelfAttention::split(const Tensor& qkv, const T
     return x;
   };
   Heads h;
-  h.q = part(config.heads);
-  h.k = part(config.kv_heads);
-  h.v = part(config.kv_heads);
+  h.q = part(config.n_head);
+  h.k = part(config.kv_heads());
+  h.v = part(config.kv_heads());
   if (q_norm) h.q = (*q_norm)(h.q), h.k = (*k_norm)(h.k);
-  if (config.rope) h.q = rope(h.q, *config.rope, positions), h.k = rope(h.k, *config.rope, positions);
+  if (config.positions == Positions::rope)
+    h.q = rope(h.q, config.rope, positions), h.k = rope(h.k, config.rope, positions);
   return h;
 }
 
@@ -163,7 +159,7 @@ Tensor CausalSelfAttention::project(const Tensor& y) const {
 }
 
 Tensor CausalSelfAttention::operator()(const Tensor& x) const {
-  if (plain()) return drop(c_proj(attention_qkv(c_attn(x), static_cast<int>(config.heads), config.causal)));
+  if (plain()) return drop(c_proj(attention_qkv(c_attn(x), static_cast<int>(config.n_head), config.causal)));
   const auto [q, k, v] = split(c_attn(x), {});
   AttentionOptions options;
   options.causal = config.causal;

@@ -10,6 +10,7 @@
 #include "autograd/int8_linear.h"
 #include "autograd/ops.h"
 #include "nn/module.h"
+#include "nn/transformer_config.h"
 #include "tensor/tensor.h"
 
 namespace pg {
@@ -68,8 +69,6 @@ struct Embedding : Module {
   Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
   void visit(Visitor& visitor) override;
 };
-
-enum class NormKind : uint8_t;  // layer, rms (nn/transformer_config.h)
 
 // Normalises the last dim: a layer norm, or an RMS norm, which only divides by the root mean square. Weight 1, bias 0.
 struct Norm : Module {
@@ -132,30 +131,17 @@ struct PackedBatch {
   Tensor from_grid(const Tensor& x) const;     // [B, T, W] → [N, W]
 };
 
-struct AttentionConfig {
-  int64_t heads = 1;
-  int64_t kv_heads = 0;           // heads of keys and values, each shared by heads/kv_heads queries; 0: heads
-  int64_t head_size = 0;          // D; 0: channels/heads
-  bool qkv_bias = true;           // in c_attn
-  bool bias = true;               // in c_proj
-  bool qk_norm = false;           // queries and keys pass an RMS norm over D, as in Qwen3
-  double norm_eps = 1e-6;         // of that norm
-  std::optional<Rope> rope = {};  // rotary positions of queries and keys; none: the caller adds positions to x
-  double dropout = 0;
-  bool causal = true;  // position t sees positions 0 … t; false: all positions
-};
-
-// Multi-head self-attention: x [B, T, C] → [B, T, C]. With `causal`, position t sees positions 0 … t; without, it sees
-// all T, and a KV cache or packed rows are an Error. Dropout applies to the result only: the fused attention never
-// stores the attention weights.
+// Multi-head self-attention of a model with this configuration: x [B, T, C] → [B, T, C]. With `causal`, position t sees
+// positions 0 … t; without, it sees all T, and a KV cache or packed rows are an Error. Dropout applies to the result
+// only: the fused attention never stores the attention weights.
 struct CausalSelfAttention : Module {
-  AttentionConfig config;  // with kv_heads and head_size filled in: the constructor replaces their 0
-  Linear c_attn;           // [(heads + 2·kv_heads)·D, C]: queries, keys and values, concatenated
-  Linear c_proj;           // [C, heads·D]
+  TransformerConfig config;  // H = n_head, H_kv = kv_heads(), D = head_width()
+  Linear c_attn;             // [(H + 2·H_kv)·D, C]: queries, keys and values, concatenated
+  Linear c_proj;             // [C, H·D]
   std::optional<RMSNorm> q_norm, k_norm;
   Dropout drop;
 
-  CausalSelfAttention(int64_t channels, const AttentionConfig& config, const Init& init = {});
+  explicit CausalSelfAttention(const TransformerConfig& config, const Init& init = {});
   Tensor operator()(const Tensor& x) const;
   // Attention for new positions of known sequences: keys and values are stored in `slot` and read from there. The
   // result is bit-identical to the call without cache on the whole sequence.
@@ -168,12 +154,12 @@ struct CausalSelfAttention : Module {
 
  private:
   struct Heads {
-    Tensor q, k, v;  // [B, heads or kv_heads, T, D]
+    Tensor q, k, v;  // [B, H or H_kv, T, D]
   };
   // The heads in the result of c_attn [B, T, ...]; `positions`: the first positions i32 [B] of its rows, or undefined
   // for 0.
   Heads split(const Tensor& qkv, const Tensor& positions) const;
-  // The result of attention [B, heads, T, D] → [B, T, C].
+  // The result of attention [B, H, T, D] → [B, T, C].
   Tensor project(const Tensor& y) const;
   bool plain() const;  // attention_qkv computes all of it
 };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nn/module.h"
-#include "tensor/shard.h"
+#include "tensor/shape.h"
 
 namespace pg {
 

@@ -22,18 +22,7 @@ TransformerBlock::TransformerBlock(const TransformerConfig& c)
       other_attn(attention_variant(c)),
       ln_2(norm_of(c)),
       mlp(c.n_embd, c.bias, c.dropout, Init::zeros(c.dtype), c.hidden_width(), c.mlp == MlpKind::swiglu) {
-  if (other_attn) return;
-  const AttentionConfig heads{.heads = c.n_head,
-                              .kv_heads = c.kv_heads(),
-                              .head_size = c.head_width(),
-                              .qkv_bias = c.bias || c.qkv_bias,
-                              .bias = c.bias,
-                              .qk_norm = c.qk_norm,
-                              .norm_eps = c.norm_eps,
-                              .rope = c.positions == Positions::rope ? std::optional(c.rope) : std::nullopt,
-                              .dropout = c.dropout,
-                              .causal = c.causal};
-  attn.emplace(c.n_embd, heads, Init::zeros(c.dtype));
+  if (!other_attn) attn.emplace(c, Init::zeros(c.dtype));
 }
 
 void TransformerBlock::visit(Visitor& visitor) {

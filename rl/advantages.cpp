@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "rl/groups.h"
+#include "rl/rows.h"
 
 namespace pg::rl {
 Tensor return_to_go(const Tensor& rewards, double gamma, const Tensor& mask) {

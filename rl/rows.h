@@ -1,6 +1,11 @@
 #pragma once
-// Rewards and masks as plain f64 arrays in row-major order: the input of the estimators.
+// Rewards and masks as plain f64 arrays in row-major order, and what the estimators of advantages have in common:
+// rewards group by group.
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "tensor/base/error.h"
 #include "tensor/tensor.h"
@@ -38,5 +43,64 @@ struct Rows {
   Tensor tensor() const { return tensor(value); }
   Tensor tensor(const std::vector<double>& values) const { return Tensor::from(values, shape).to(dtype).to(device); }
 };
+
+// Differences of this share of a reward are rounding: sums of the same parts in another order differ by it.
+inline constexpr double kRounding = 1e-12;
+
+// Mean and standard deviation over unmasked values. Accumulates x - x[0] in f64, so that equal rewards give exactly
+// zero variance.
+struct Moments {
+  double mean = 0, std = 0;
+  size_t count = 0;
+  bool equal = true;  // up to rounding
+};
+inline Moments moments(std::span<const double> x, std::span<const uint8_t> keep, int ddof) {
+  Moments m;
+  double first = 0, sum = 0, squares = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!keep[i]) continue;
+    if (m.count++ == 0) first = x[i];
+    m.equal = m.equal && std::abs(x[i] - first) <= kRounding * std::max(std::abs(x[i]), std::abs(first));
+    sum += x[i] - first;
+  }
+  if (m.count == 0) return m;
+  m.mean = first + sum / static_cast<double>(m.count);
+  for (size_t i = 0; i < x.size(); ++i) squares += keep[i] ? (x[i] - m.mean) * (x[i] - m.mean) : 0;
+  if (static_cast<int64_t>(m.count) > ddof)
+    m.std = std::sqrt(squares / static_cast<double>(m.count - static_cast<size_t>(ddof)));
+  return m;
+}
+
+inline void check_ddof(int ddof, const char* what) {
+  check(ddof == 0 || ddof == 1, "{}: ddof must be 0 or 1, got {}", what, ddof);
+}
+
+// Applies f(rewards of the group, keep flags, output, group index) to each group of `rewards`.
+template <class F>
+Tensor by_group(const Tensor& rewards, const Tensor& mask, const char* what, F f) {
+  Rows r(rewards, mask, what);
+  std::vector<double> result(r.value.size());
+  for (size_t n = 0; n < r.rows; ++n) {
+    const size_t begin = n * r.columns;
+    const std::span<const double> x(r.value.data() + begin, r.columns);
+    const std::span<const uint8_t> keep(r.keep.data() + begin, r.columns);
+    f(x, keep, std::span<double>(result.data() + begin, r.columns), n);
+    for (size_t g = 0; g < r.columns; ++g) {
+      if (!keep[g]) result[begin + g] = 0;
+    }
+  }
+  return r.tensor(result);
+}
+
+// by_group() with x of any shape as one group.
+template <class F>
+Tensor as_one_group(const Tensor& x, const Tensor& mask, const char* what, F f) {
+  if (mask.defined())
+    check(mask.shape() == x.shape(), "{}: the mask must be {}, got {}", what, x.shape(), mask.shape());
+  const auto flat = [&](const Tensor& t) {
+    return t.defined() ? t.detach().contiguous_copy().view_reshape({1, x.numel()}) : t;
+  };
+  return by_group(flat(x), flat(mask), what, f).view_reshape(x.shape());
+}
 
 }  // namespace pg::rl

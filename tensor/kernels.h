@@ -127,6 +127,8 @@ const Kernels& kernels(Device device);
 const Kernels& cpu_kernels();
 // The CPU's kernels, or the plain ones; with timing around each if a Profile is alive (tensor/measure/profile.h).
 const Kernels& host_kernels(bool plain);
+// From now on the plain kernels compute tensors of the CPU too: `--device plain` of lessons.
+void use_plain_kernels(bool on);
 const Kernels& plain_kernels();
 
 }  // namespace pg

@@ -104,4 +104,10 @@ inline int normalize_dim(int dim, int rank, const char* op) {
   return dim < 0 ? dim + rank : dim;
 }
 
+// Elements [begin, end).
+struct Shard {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
 }  // namespace pg

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "lessons/12_data_parallel/checks.h"
-#include "tensor/comm/thread_ring.h"
+#include "tensor/comm/ring.h"
 
 namespace pg::lesson12 {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lessons/12_data_parallel/checks.h"
 #include "tensor/comm/launch.h"
-#include "tensor/comm/thread_ring.h"
+#include "tensor/comm/ring.h"
 
 namespace pg::lesson12 {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
+#include "tensor/kernels.h"
 
 namespace pg::kit {
 namespace {
@@ -20,7 +21,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   DemoOptions demo;
   CheckOptions check;
   bool json = false, plain = false, rebuilt = false;
-  std::string name;
+  std::string name, device = "cpu";
   int level = 0;
   app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
   app.add_flag("--step", demo.pace.step, "Wait for Enter before each claim, plot and table");
@@ -30,6 +31,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   const std::string report = fmt::format("lesson{}_report.html", lesson.number);
   app.add_flag("--report{" + report + "}", demo.report,
                "The demonstration as one HTML file too, " + report + "; --report=FILE: another one");
+  app.add_option("--device", device, "plain: compute by the loops of tensor/plain, slowly; default cpu")
+      ->check(CLI::IsMember({"cpu", "plain"}));
   app.add_flag("--rebuilt", rebuilt)->group("");  // for rebuild_if_edited
 
   CLI::App* check_app =
@@ -55,6 +58,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
   if (plain) use_plain_style();
+  use_plain_kernels(device == "plain");
   demo.json = check.json = json;
   try {
     refuse_elsewhere();

@@ -45,123 +45,10 @@ class Generation {
     }
   }
 
-  std::vector<Generated> run() {
-    std::vector<size_t> uncached;
-    if (options_.kv_cache) {
-      run_cached();
-      for (size_t i = 0; i < rows_.size() && !stopped_; ++i) {
-        if (!rows_[i].finished) uncached.push_back(i);  // past block_size
-      }
-    } else {
-      uncached.resize(rows_.size());
-      std::iota(uncached.begin(), uncached.end(), size_t{0});
-    }
-    while (!uncached.empty() && !should_stop()) {
-      advance(uncached);
-      std::erase_if(uncached, [this](size_t i) { return rows_[i].finished; });
-    }
-    if (options_.stats) *options_.stats = stats_;
-    return std::move(results_);
-  }
+  std::vector<Generated> run();
 
  private:
-  // Runs until each row is finished or has outgrown the cache.
-  void run_cached() {
-    // Prompts of equal length are read as one batch.
-    std::vector<size_t> waiting(rows_.size() / samples());  // prompts
-    std::iota(waiting.begin(), waiting.end(), size_t{0});
-    const auto length = [this](size_t prompt) { return rows_[prompt * samples()].ids.size(); };
-    std::stable_sort(waiting.begin(), waiting.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
-    const size_t capacity =
-        options_.max_rows == 0 ? rows_.size() : std::min(rows_.size(), static_cast<size_t>(options_.max_rows));
-    int64_t room = 0;
-    for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
-    if (options_.respond) room = block_size_;
-    // A prompt whose rows find too few slots is held until the last of them has one.
-    DecoderLease decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), decoding_,
-                         capacity < rows_.size() && samples() > 1);
-    std::vector<size_t> slots;                  // the row in each slot of the cache
-    std::deque<std::vector<size_t>> in_flight;  // the rows of each pass whose results have not been taken
-    size_t read = 0;                            // prompts already read
-    size_t held = 0, held_end = 0;              // the rows of the held prompt that have no slot yet
-    // Gives free slots to waiting rows; true if any got one.
-    const auto admit = [&] {
-      for (const size_t before = slots.size();;) {
-        const size_t first = slots.size(), room_for = capacity - first;
-        for (; held < held_end && slots.size() < capacity; ++held) slots.push_back(held);
-        if (slots.size() > first) {
-          const auto batch = std::span(slots).subspan(first);
-          decoder->start_held(static_cast<int64_t>(first), draws(batch));
-          in_flight.emplace_back(batch.begin(), batch.end());
-          continue;
-        }
-        if (room_for == 0 || read == waiting.size() || should_stop()) return first > before;
-        const size_t length_now = length(waiting[read]);
-        if (room_for < samples()) {
-          held = waiting[read++] * samples();
-          held_end = held + samples();
-          decoder->hold(rows_[held].ids);
-          stats_.prompt_tokens += static_cast<int64_t>(length_now);
-          continue;
-        }
-        std::vector<std::span<const int32_t>> prompts;
-        while (read < waiting.size() && slots.size() + samples() <= capacity && length(waiting[read]) == length_now) {
-          const size_t row = waiting[read++] * samples();
-          prompts.emplace_back(rows_[row].ids);
-          for (size_t sample = 0; sample < samples(); ++sample) slots.push_back(row + sample);
-        }
-        const auto batch = std::span(slots).subspan(first);
-        decoder->prefill(static_cast<int64_t>(first), prompts, options_.samples, draws(batch));
-        stats_.prompt_tokens += static_cast<int64_t>(length_now * prompts.size());
-        in_flight.emplace_back(batch.begin(), batch.end());
-      }
-    };
-    const auto take_oldest = [&] {
-      const Decoder::Choices choices = decoder->take();
-      const std::vector<size_t> rows = std::move(in_flight.front());
-      in_flight.pop_front();
-      for (size_t i = 0; i < rows.size(); ++i) take(rows[i], choices.tokens[i], choices.log_probs[i]);
-    };
-    // On a GPU, launch step t + 1 before reading step t's tokens: one step is in flight. That is not possible when the
-    // environment must answer in between.
-    const size_t ahead = model_.device().on_host() || options_.respond ? 0 : 1;
-    admit();
-    while (!in_flight.empty()) {
-      if (should_stop()) return;
-      while (in_flight.size() > ahead || (!in_flight.empty() && slots.empty())) take_oldest();
-      for (size_t p = slots.size(); p-- > 0;) {
-        Row& row = rows_[slots[p]];
-        while (row.answered) {
-          row.answered = false;
-          const auto slot = static_cast<int64_t>(p);
-          const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder->length(slot)));
-          decoder->extend(slot, ids, draws({&slots[p], 1})[0]);
-          stats_.prompt_tokens += std::ssize(ids);
-          in_flight.push_back({slots[p]});
-          take_oldest();
-        }
-        const bool full = static_cast<int64_t>(row.ids.size()) + row.unseen > block_size_;
-        if (!row.finished && row.chosen < row.limit && !full) continue;
-        if (p + 1 != slots.size()) {
-          decoder->move_row(static_cast<int64_t>(slots.size()) - 1, static_cast<int64_t>(p));
-          slots[p] = slots.back();
-        }
-        slots.pop_back();
-      }
-      if (admit()) continue;  // the first token of a row may be its last
-      if (!slots.empty()) {
-        decoder->next(draws(slots));
-        in_flight.push_back(slots);
-        stats_.rows_of_pass.push_back(std::ssize(slots));
-        if (held < held_end || read < waiting.size()) {
-          const auto before = static_cast<double>(stats_.crowded_passes++);
-          const double busy = static_cast<double>(slots.size()) / static_cast<double>(capacity);
-          stats_.slots_busy = (stats_.slots_busy * before + busy) / (before + 1);
-        }
-      }
-    }
-    decoder.keep();
-  }
+  class Scheduler;
 
   // Samples one more token for each row, recomputing all of its last positions.
   void advance(const std::vector<size_t>& rows) {
@@ -245,6 +132,157 @@ class Generation {
   GenerateStats stats_;
   bool stopped_ = false;  // by should_stop
 };
+
+// Gives the slots of a cache to rows until each row is finished or has outgrown the cache.
+class Generation::Scheduler {
+ public:
+  explicit Scheduler(Generation& all)
+      : all_(all),
+        capacity_(all.options_.max_rows == 0 ? all.rows_.size()
+                                             : std::min(all.rows_.size(), static_cast<size_t>(all.options_.max_rows))),
+        // On a GPU, step t + 1 is launched before step t's tokens are read: one step is in flight. That is not possible
+        // when the environment must answer in between.
+        ahead_(all.model_.device().on_host() || all.options_.respond ? 0 : 1),
+        waiting_(all.rows_.size() / all.samples()),
+        // A prompt whose rows find too few slots is held until the last of them has one.
+        decoder_(all.model_, static_cast<int64_t>(capacity_), room(), all.decoding_,
+                 capacity_ < all.rows_.size() && all.samples() > 1) {
+    // Prompts of equal length are read as one batch.
+    std::iota(waiting_.begin(), waiting_.end(), size_t{0});
+    std::stable_sort(waiting_.begin(), waiting_.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
+  }
+
+  void run() {
+    admit();
+    while (!in_flight_.empty()) {
+      if (all_.should_stop()) return;
+      while (in_flight_.size() > ahead_ || (!in_flight_.empty() && slots_.empty())) take_oldest();
+      evict();
+      if (admit()) continue;  // the first token of a row may be its last
+      if (!slots_.empty()) next();
+    }
+    decoder_.keep();
+  }
+
+ private:
+  size_t length(size_t prompt) const { return all_.rows_[prompt * all_.samples()].ids.size(); }
+
+  // The positions that a row may need.
+  int64_t room() const {
+    if (all_.options_.respond) return all_.block_size_;
+    int64_t room = 0;
+    for (const Row& row : all_.rows_) room = std::max(room, std::ssize(row.ids) + row.limit - 1);
+    return std::min(room, all_.block_size_);
+  }
+
+  // Gives free slots to waiting rows; true if any got one.
+  bool admit() {
+    for (const size_t before = slots_.size();;) {
+      const size_t first = slots_.size(), room_for = capacity_ - first;
+      for (; held_ < held_end_ && slots_.size() < capacity_; ++held_) slots_.push_back(held_);
+      if (slots_.size() > first) {
+        const auto batch = std::span(slots_).subspan(first);
+        decoder_->start_held(static_cast<int64_t>(first), all_.draws(batch));
+        in_flight_.emplace_back(batch.begin(), batch.end());
+        continue;
+      }
+      if (room_for == 0 || read_ == waiting_.size() || all_.should_stop()) return first > before;
+      room_for < all_.samples() ? hold() : prefill();
+    }
+  }
+  // Reads a prompt for whose rows there are too few slots.
+  void hold() {
+    held_ = waiting_[read_++] * all_.samples();
+    held_end_ = held_ + all_.samples();
+    decoder_->hold(all_.rows_[held_].ids);
+    all_.stats_.prompt_tokens += std::ssize(all_.rows_[held_].ids);
+  }
+  // Reads the next prompts of one length.
+  void prefill() {
+    const size_t first = slots_.size(), length_now = length(waiting_[read_]);
+    std::vector<std::span<const int32_t>> prompts;
+    while (read_ < waiting_.size() && slots_.size() + all_.samples() <= capacity_ &&
+           length(waiting_[read_]) == length_now) {
+      const size_t row = waiting_[read_++] * all_.samples();
+      prompts.emplace_back(all_.rows_[row].ids);
+      for (size_t sample = 0; sample < all_.samples(); ++sample) slots_.push_back(row + sample);
+    }
+    const auto batch = std::span(slots_).subspan(first);
+    decoder_->prefill(static_cast<int64_t>(first), prompts, all_.options_.samples, all_.draws(batch));
+    all_.stats_.prompt_tokens += static_cast<int64_t>(length_now * prompts.size());
+    in_flight_.emplace_back(batch.begin(), batch.end());
+  }
+
+  void take_oldest() {
+    const Decoder::Choices choices = decoder_->take();
+    const std::vector<size_t> rows = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    for (size_t i = 0; i < rows.size(); ++i) all_.take(rows[i], choices.tokens[i], choices.log_probs[i]);
+  }
+
+  // Reads what the environment has answered, and frees the slots of rows that are done.
+  void evict() {
+    for (size_t p = slots_.size(); p-- > 0;) {
+      Row& row = all_.rows_[slots_[p]];
+      while (row.answered) {
+        row.answered = false;
+        const auto slot = static_cast<int64_t>(p);
+        const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder_->length(slot)));
+        decoder_->extend(slot, ids, all_.draws({&slots_[p], 1})[0]);
+        all_.stats_.prompt_tokens += std::ssize(ids);
+        in_flight_.push_back({slots_[p]});
+        take_oldest();
+      }
+      const bool full = std::ssize(row.ids) + row.unseen > all_.block_size_;
+      if (!row.finished && row.chosen < row.limit && !full) continue;
+      if (p + 1 != slots_.size()) {
+        decoder_->move_row(std::ssize(slots_) - 1, static_cast<int64_t>(p));
+        slots_[p] = slots_.back();
+      }
+      slots_.pop_back();
+    }
+  }
+
+  // A token for every row that has a slot.
+  void next() {
+    decoder_->next(all_.draws(slots_));
+    in_flight_.push_back(slots_);
+    GenerateStats& stats = all_.stats_;
+    stats.rows_of_pass.push_back(std::ssize(slots_));
+    if (held_ == held_end_ && read_ == waiting_.size()) return;
+    const auto before = static_cast<double>(stats.crowded_passes++);
+    const double busy = static_cast<double>(slots_.size()) / static_cast<double>(capacity_);
+    stats.slots_busy = (stats.slots_busy * before + busy) / (before + 1);
+  }
+
+  Generation& all_;
+  const size_t capacity_, ahead_;
+  std::vector<size_t> waiting_;  // prompts
+  DecoderLease decoder_;
+  std::vector<size_t> slots_;                  // the row in each slot of the cache
+  std::deque<std::vector<size_t>> in_flight_;  // the rows of each pass whose results have not been taken
+  size_t read_ = 0;                            // prompts already read
+  size_t held_ = 0, held_end_ = 0;             // the rows of the held prompt that have no slot yet
+};
+
+std::vector<Generated> Generation::run() {
+  std::vector<size_t> uncached;
+  if (options_.kv_cache) {
+    Scheduler(*this).run();
+    for (size_t i = 0; i < rows_.size() && !stopped_; ++i) {
+      if (!rows_[i].finished) uncached.push_back(i);  // past block_size
+    }
+  } else {
+    uncached.resize(rows_.size());
+    std::iota(uncached.begin(), uncached.end(), size_t{0});
+  }
+  while (!uncached.empty() && !should_stop()) {
+    advance(uncached);
+    std::erase_if(uncached, [this](size_t i) { return rows_[i].finished; });
+  }
+  if (options_.stats) *options_.stats = stats_;
+  return std::move(results_);
+}
 
 }  // namespace
 

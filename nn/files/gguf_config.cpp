@@ -16,7 +16,7 @@ TransformerConfig config_from_gguf(const TensorSource& source) {
   const detail::ModelFamily& family =
       find_row(detail::model_families(), fmt::format("{}: 'general.architecture'", file.path()), type);
   check(family.like_llama, "{}: a GPT-2 of a GGUF file cannot be read; its Hugging Face folder can", file.path());
-  const auto key = [&](const char* name) { return type + "." + name; };
+  const auto key = [&](const std::string& name) { return type + "." + name; };
   const auto size = [&](const std::string& name) {
     const int64_t value = file.integer_at(name);
     check(value >= 1 && value <= INT32_MAX, "{}: '{}' must be from 1 to {}, got {}", file.path(), name, INT32_MAX,
@@ -29,24 +29,17 @@ TransformerConfig config_from_gguf(const TensorSource& source) {
     return value;
   };
   TransformerConfig c;
+  family.choose(c);
   const Shape& embedding = source.at("token_embd.weight").shape;
   check(embedding.rank() == 2, "{}: 'token_embd.weight' must be [V, C], it is {}", file.path(), embedding);
   c.vocab_size = embedding[0];
-  c.block_size = size(key("context_length"));
-  c.n_layer = size(key("block_count"));
-  c.n_head = size(key("attention.head_count"));
-  c.n_kv_head = file.find(key("attention.head_count_kv")) ? size(key("attention.head_count_kv")) : c.n_head;
-  c.n_embd = size(key("embedding_length"));
-  c.head_size = file.find(key("attention.key_length")) ? size(key("attention.key_length")) : 0;
-  c.n_hidden = size(key("feed_forward_length"));
-  c.bias = false;
-  c.norm = NormKind::rms;
-  c.norm_eps = number(key("attention.layer_norm_rms_epsilon"));
-  c.positions = Positions::rope;
-  c.rope = Rope(file.find(key("rope.freq_base")) ? number(key("rope.freq_base")) : 10000);
-  c.mlp = MlpKind::swiglu;
-  c.qkv_bias = family.has_qkv_bias;
-  c.qk_norm = family.has_qk_norm;
+  for (const detail::FileKey& row : detail::file_keys()) {
+    const std::string name = key(row.gguf.name);
+    if (row.gguf.name.empty() || (row.gguf.optional && !file.find(name))) continue;
+    if (const auto* member = std::get_if<int64_t TransformerConfig::*>(&row.member)) c.*(*member) = size(name);
+    if (const auto* member = std::get_if<double TransformerConfig::*>(&row.member)) c.*(*member) = number(name);
+  }
+  if (file.find(key("rope.freq_base"))) c.rope = Rope(number(key("rope.freq_base")));
   c.tied = !source.find("output.weight");
   check(!file.find(key("rope.scaling.type")) || file.string_at(key("rope.scaling.type")) == "none",
         "{}: '{}' is '{}'; it is not supported", file.path(), key("rope.scaling.type"),

@@ -18,7 +18,7 @@ class detail::HfObject {
   HfObject(const Json& json, std::string_view what) : json_(json), what_(what) {}
 
   // Null counts as absent, as it does for transformers.
-  bool has(const char* key) const { return !json_[key].is_null(); }
+  bool has(std::string_view key) const { return !json_[key].is_null(); }
   int64_t size(const char* key) const {
     const Json& value = at(key);
     check(value.is_integer_in(1, INT32_MAX), "{}: '{}' must be a whole number from 1 to {}, got {}", what_, key,
@@ -33,6 +33,10 @@ class detail::HfObject {
     return value.get<double>();
   }
   double positive(const char* key, double absent) const { return has(key) ? positive(key) : absent; }
+  // A member of a configuration.
+  void read(const std::string& key, int64_t& value) const { value = size(key.c_str()); }
+  void read(const std::string& key, double& value) const { value = positive(key.c_str()); }
+  void read(const std::string& key, bool& value) const { value = flag(key.c_str(), value); }
   bool flag(const char* key, bool absent) const {
     if (!has(key)) return absent;
     check(json_[key].is_boolean(), "{}: '{}' must be true or false, got {}", what_, key, printed(json_[key]));
@@ -93,68 +97,67 @@ Rope rope_of(const HfObject& o) {
   return rope;
 }
 
-TransformerConfig read_gpt2(const HfObject& o) {
-  TransformerConfig c;
-  c.vocab_size = o.size("vocab_size");
-  c.block_size = o.size("n_positions", o.size("n_ctx", 1024));
-  c.n_layer = o.size("n_layer");
-  c.n_head = o.size("n_head");
-  c.n_embd = o.size("n_embd");
-  c.n_hidden = o.size("n_inner", 0);
-  c.norm_eps = o.positive("layer_norm_epsilon", 1e-5);
-  c.tied = o.flag("tie_word_embeddings", true);
+void read_gpt2(const HfObject& o, TransformerConfig& c) {
+  if (!o.has("n_positions")) c.block_size = o.size("n_ctx", 1024);
   o.only("activation_function", o.text("activation_function", "gelu_new"), {"gelu_new", "gelu_pytorch_tanh"});
   o.only("scale_attn_weights", true);
   o.only("scale_attn_by_inverse_layer_idx", false);
   o.only("add_cross_attention", false);
-  return c;
 }
 
-TransformerConfig read_llama(const HfObject& o) {
-  TransformerConfig c;
-  c.vocab_size = o.size("vocab_size");
-  c.block_size = o.size("max_position_embeddings");
-  c.n_layer = o.size("num_hidden_layers");
-  c.n_head = o.size("num_attention_heads");
-  c.n_kv_head = o.size("num_key_value_heads", c.n_head);
-  c.n_embd = o.size("hidden_size");
-  c.head_size = o.size("head_dim", 0);
-  c.n_hidden = o.size("intermediate_size");
-  c.bias = false;
-  c.norm = NormKind::rms;
-  c.norm_eps = o.positive("rms_norm_eps");
-  c.positions = Positions::rope;
+void read_llama(const HfObject& o, TransformerConfig& c) {
   c.rope = rope_of(o);
-  c.mlp = MlpKind::swiglu;
-  c.tied = o.flag("tie_word_embeddings", false);
   o.only("hidden_act", o.text("hidden_act", "silu"), {"silu"});
   o.only("attention_bias", false);
   o.only("mlp_bias", false);
   // Layers from max_window_layers on have a window: none of them if it is the number of layers.
   if (!o.has("max_window_layers") || o.size("max_window_layers") < c.n_layer) o.only("use_sliding_window", false);
-  return c;
 }
 
-TransformerConfig read_qwen2(const HfObject& o) {
-  TransformerConfig c = read_llama(o);
-  c.qkv_bias = true;
-  return c;
-}
-
-TransformerConfig read_qwen3(const HfObject& o) {
-  TransformerConfig c = read_llama(o);
+void read_qwen3(const HfObject& o, TransformerConfig& c) {
   if (!o.has("head_dim")) c.head_size = 128;  // what transformers takes for Qwen3
+  read_llama(o, c);
+}
+
+void choose_llama(TransformerConfig& c) {
+  c.bias = c.tied = false;
+  c.norm = NormKind::rms;
+  c.positions = Positions::rope;
+  c.mlp = MlpKind::swiglu;
+}
+void choose_qwen2(TransformerConfig& c) {
+  choose_llama(c);
+  c.qkv_bias = true;
+}
+void choose_qwen3(TransformerConfig& c) {
+  choose_llama(c);
   c.qk_norm = true;
-  return c;
 }
 
 }  // namespace
 
 const std::vector<detail::ModelFamily>& detail::model_families() {
-  static const std::vector<ModelFamily> rows = {{"gpt2", "GPT2LMHeadModel", read_gpt2, false, false, false},
-                                                {"llama", "LlamaForCausalLM", read_llama, true, false, false},
-                                                {"qwen2", "Qwen2ForCausalLM", read_qwen2, true, true, false},
-                                                {"qwen3", "Qwen3ForCausalLM", read_qwen3, true, false, true}};
+  static const std::vector<ModelFamily> rows = {
+      {"gpt2", "GPT2LMHeadModel", false, [](TransformerConfig&) {}, read_gpt2},
+      {"llama", "LlamaForCausalLM", true, choose_llama, read_llama},
+      {"qwen2", "Qwen2ForCausalLM", true, choose_qwen2, read_llama},
+      {"qwen3", "Qwen3ForCausalLM", true, choose_qwen3, read_qwen3}};
+  return rows;
+}
+
+const std::vector<detail::FileKey>& detail::file_keys() {
+  using C = TransformerConfig;
+  static const std::vector<FileKey> rows = {
+      {&C::vocab_size, {"vocab_size"}, {"vocab_size"}, {}},
+      {&C::block_size, {"n_positions", true}, {"max_position_embeddings"}, {"context_length"}},
+      {&C::n_embd, {"n_embd"}, {"hidden_size"}, {"embedding_length"}},
+      {&C::n_hidden, {"n_inner", true}, {"intermediate_size"}, {"feed_forward_length"}},
+      {&C::n_layer, {"n_layer"}, {"num_hidden_layers"}, {"block_count"}},
+      {&C::n_head, {"n_head"}, {"num_attention_heads"}, {"attention.head_count"}},
+      {&C::n_kv_head, {}, {"num_key_value_heads", true}, {"attention.head_count_kv", true}},
+      {&C::head_size, {}, {"head_dim", true}, {"attention.key_length", true}},
+      {&C::norm_eps, {"layer_norm_epsilon", true}, {"rms_norm_eps"}, {"attention.layer_norm_rms_epsilon"}},
+      {&C::tied, {"tie_word_embeddings", true}, {"tie_word_embeddings", true}, {}}};
   return rows;
 }
 
@@ -163,26 +166,25 @@ TransformerConfig detail::canonical(TransformerConfig c) {
   if (c.head_size * c.n_head == c.n_embd) c.head_size = 0;
   if (c.n_hidden == 4 * c.n_embd) c.n_hidden = 0;
   if (c.rope.factor == 1) c.rope = Rope(c.rope.base);
+  if (c.bias) c.qkv_bias = false;
   return c;
 }
 
 namespace {
 
-bool like_gpt2(const TransformerConfig& c) {
-  return c.norm == NormKind::layer && c.positions == Positions::learned && c.mlp == MlpKind::gelu && c.bias &&
-         c.kv_heads() == c.n_head && c.head_width() * c.n_head == c.n_embd && !c.qk_norm;
-}
-bool like_llama(const TransformerConfig& c) {
-  return c.norm == NormKind::rms && c.positions == Positions::rope && c.mlp == MlpKind::swiglu && !c.bias;
-}
-
-// Null: none of the known ones.
-const detail::ModelFamily* family_of(const TransformerConfig& c) {
-  if (c.latent() || !c.causal) return nullptr;
+// Null: none of the known ones. A model is of a family if all but what the family's files state is as it chooses.
+const detail::ModelFamily* family_of(const TransformerConfig& config) {
+  const TransformerConfig c = detail::canonical(config);
   for (const detail::ModelFamily& f : detail::model_families()) {
-    const bool alike =
-        f.like_llama ? like_llama(c) && f.has_qkv_bias == c.qkv_bias && f.has_qk_norm == c.qk_norm : like_gpt2(c);
-    if (alike) return &f;
+    TransformerConfig alike;
+    f.choose(alike);
+    for (const detail::FileKey& key : detail::file_keys()) {
+      if ((f.like_llama ? key.llama : key.gpt2).name.empty()) continue;
+      std::visit([&](auto member) { alike.*member = c.*member; }, key.member);
+    }
+    alike.rope = c.rope, alike.dropout = c.dropout, alike.in_proj_std = c.in_proj_std;
+    alike.dtype = c.dtype, alike.lora = c.lora;
+    if (alike == c) return &f;
   }
   return nullptr;
 }
@@ -208,7 +210,15 @@ TransformerConfig config_from_hf(std::string_view text, std::string_view what) {
   check(o.has("model_type"), "{}: 'model_type' is missing", what);
   const auto& family =
       find_row(detail::model_families(), fmt::format("{}: 'model_type'", what), o.text("model_type", ""));
-  const TransformerConfig config = detail::canonical(family.read(o));
+  TransformerConfig c;
+  family.choose(c);
+  for (const detail::FileKey& row : detail::file_keys()) {
+    const detail::FileKey::Name& key = family.like_llama ? row.llama : row.gpt2;
+    if (key.name.empty() || (key.optional && !o.has(key.name))) continue;
+    std::visit([&](auto member) { o.read(key.name, c.*member); }, row.member);
+  }
+  family.read(o, c);
+  const TransformerConfig config = detail::canonical(c);
   check_config(config, what);
   return config;
 }
@@ -219,37 +229,21 @@ std::string config_to_hf(const TransformerConfig& c) {
   check(family != nullptr,
         "config.json: no model type of {} has this combination of norm, positions, mlp, biases and attention",
         fmt::join(names_of(detail::model_families()), ", "));
-  Json json;
+  Json json = {{"architectures", {family->architecture}}, {"model_type", family->name}};
+  TransformerConfig all = c;
+  all.n_kv_head = c.kv_heads(), all.head_size = c.head_width(), all.n_hidden = c.hidden_width();
+  for (const detail::FileKey& row : detail::file_keys()) {
+    const detail::FileKey::Name& key = family->like_llama ? row.llama : row.gpt2;
+    if (!key.name.empty()) std::visit([&](auto member) { json[key.name] = all.*member; }, row.member);
+  }
   if (!family->like_llama) {
-    json = {{"architectures", {family->architecture}},
-            {"model_type", family->name},
-            {"vocab_size", c.vocab_size},
-            {"n_positions", c.block_size},
-            {"n_ctx", c.block_size},
-            {"n_embd", c.n_embd},
-            {"n_layer", c.n_layer},
-            {"n_head", c.n_head},
-            {"n_inner", c.hidden_width()},
-            {"activation_function", "gelu_new"},
-            {"layer_norm_epsilon", c.norm_eps},
-            {"resid_pdrop", c.dropout},
-            {"embd_pdrop", c.dropout},
-            {"attn_pdrop", 0.0}};
+    json.update({{"n_ctx", c.block_size},
+                 {"activation_function", "gelu_new"},
+                 {"resid_pdrop", c.dropout},
+                 {"embd_pdrop", c.dropout},
+                 {"attn_pdrop", 0.0}});
   } else {
-    json = {{"architectures", {family->architecture}},
-            {"model_type", family->name},
-            {"vocab_size", c.vocab_size},
-            {"max_position_embeddings", c.block_size},
-            {"hidden_size", c.n_embd},
-            {"intermediate_size", c.hidden_width()},
-            {"num_hidden_layers", c.n_layer},
-            {"num_attention_heads", c.n_head},
-            {"num_key_value_heads", c.kv_heads()},
-            {"head_dim", c.head_width()},
-            {"hidden_act", "silu"},
-            {"rms_norm_eps", c.norm_eps},
-            {"rope_theta", c.rope.base},
-            {"attention_dropout", 0.0}};
+    json.update({{"hidden_act", "silu"}, {"rope_theta", c.rope.base}, {"attention_dropout", 0.0}});
     if (c.rope.factor != 1) {
       json["rope_scaling"] = {{"rope_type", "llama3"},
                               {"factor", c.rope.factor},
@@ -258,7 +252,6 @@ std::string config_to_hf(const TransformerConfig& c) {
                               {"original_max_position_embeddings", static_cast<int64_t>(c.rope.original_length)}};
     }
   }
-  json["tie_word_embeddings"] = c.tied;
   json["torch_dtype"] = torch_dtype(c.dtype);
   return json.dump(2) + "\n";
 }

@@ -2,6 +2,7 @@
 // The configuration of pretrained models: config.json of Hugging Face, of the types gpt2, llama, qwen2 and qwen3.
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "nn/transformer_config.h"
@@ -25,12 +26,25 @@ namespace detail {
 
 class HfObject;
 struct ModelFamily {
-  const char* name;          // model_type, and the architecture of GGUF files
-  const char* architecture;  // the class in transformers
-  TransformerConfig (*read)(const HfObject&);
-  bool like_llama, has_qkv_bias, has_qk_norm;  // the last two of those like llama
+  const char* name;                                   // model_type, and the architecture of GGUF files
+  const char* architecture;                           // the class in transformers
+  bool like_llama;                                    // whether its files have the keys of llama, not those of gpt2
+  void (*choose)(TransformerConfig&);                 // sets the fields in which it differs from GPT-2
+  void (*read)(const HfObject&, TransformerConfig&);  // reads what has no row in file_keys()
 };
 const std::vector<ModelFamily>& model_families();
+
+// A field of the configuration with its names in the files of models.
+struct FileKey {
+  struct Name {
+    std::string name = {};  // empty: those files do not have it
+    bool optional = false;  // if it is not there, the field stays as it is
+  };
+  std::variant<int64_t TransformerConfig::*, double TransformerConfig::*, bool TransformerConfig::*> member;
+  Name gpt2, llama;  // in config.json
+  Name gguf;         // in GGUF files, behind "llama."
+};
+const std::vector<FileKey>& file_keys();
 // Sizes that follow from others are 0, and what has no effect has its default, so that equal models have equal
 // configurations.
 TransformerConfig canonical(TransformerConfig config);

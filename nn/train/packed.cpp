@@ -12,15 +12,15 @@ Tensor PackedBatch::from_grid(const Tensor& x) const { return index_select(resha
 Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {
   check(config.causal, "CausalSelfAttention: packed rows need causal attention");
   const Tensor qkv = c_attn(x);
-  if (plain()) return drop(c_proj(rows.from_grid(attention_qkv(rows.on_grid(qkv), static_cast<int>(config.heads)))));
+  if (plain()) return drop(c_proj(rows.from_grid(attention_qkv(rows.on_grid(qkv), static_cast<int>(config.n_head)))));
   // Norms and rotations are computed once for each of the N positions.
-  const int64_t n = x.size(0), d = config.head_size;
+  const int64_t n = x.size(0), d = config.head_width();
   const auto [q, k, v] = split(reshape(qkv, {n, 1, qkv.size(1)}), rows.positions);
   const auto heads_on_grid = [&](const Tensor& h) {  // [N, H, 1, D] → [B, H, T, D]
     return split_heads(rows.on_grid(reshape(h, {n, h.size(1) * d})), h.size(1));
   };
   const Tensor y = attention(heads_on_grid(q), heads_on_grid(k), heads_on_grid(v));
-  return drop(c_proj(rows.from_grid(reshape(transpose(y, 1, 2), {rows.rows, rows.columns, config.heads * d}))));
+  return drop(c_proj(rows.from_grid(reshape(transpose(y, 1, 2), {rows.rows, rows.columns, config.n_head * d}))));
 }
 
 Tensor Transformer::hidden(const PackedBatch& given) const {

@@ -205,6 +205,42 @@ EnvRollout EnvTrainer::rollout() {
   return r;
 }
 
+namespace {
+
+// Adds what backward_of() returned for the micro-batches of a mini-batch of `size` steps.
+void add_parts(EnvReport& report, double& epoch_k3, const std::vector<std::vector<double>>& parts, int64_t size,
+               const EnvTrainConfig& config) {
+  const double share = 1 / static_cast<double>(size);
+  double clipped = 0;
+  for (const std::vector<double>& part : parts) {
+    report.policy_loss += part[0];
+    report.value_loss += part[1];
+    report.entropy += part[2];
+    clipped += part[3];
+    for (const double rho : std::span(part).subspan(kFirstRatio)) {
+      report.k1 -= share * std::log(rho);
+      report.k3 += share * k3_value(std::log(rho));
+      epoch_k3 += share * k3_value(std::log(rho));
+      report.clip_low += rho < 1 - config.clip_low ? share : 0;
+      report.clip_high += rho > 1 + config.clip_high ? share : 0;
+    }
+  }
+  report.value_clip += clipped / static_cast<double>(size);
+}
+
+// max |ρ - 1|; NaN if a ratio is NaN.
+double largest_ratio_error(const std::vector<std::vector<double>>& parts) {
+  double largest = 0;
+  for (const std::vector<double>& part : parts) {
+    for (const double rho : std::span(part).subspan(kFirstRatio)) {
+      largest = max_with_nan(largest, std::abs(rho - 1));
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
 EnvReport EnvTrainer::update(const EnvRollout& data) {
   EnvReport report{.explained_variance = explained_variance(data.values, data.returns), .lr = learning_rate()};
   const int64_t n = batch_size(), size = n / config_.minibatches;
@@ -240,24 +276,8 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
 
       gather_parts(comm_, parts);
       report.grad_norm += norm;
-      double clipped = 0;
-      for (const std::vector<double>& part : parts) {
-        report.policy_loss += part[0];
-        report.value_loss += part[1];
-        report.entropy += part[2];
-        clipped += part[3];
-        for (const double rho : std::span(part).subspan(kFirstRatio)) {
-          const double log_rho = std::log(rho), share = 1 / static_cast<double>(size);
-          report.k1 -= share * log_rho;
-          report.k3 += share * k3_value(log_rho);
-          epoch_k3 += share * k3_value(log_rho);
-          report.clip_low += rho < 1 - config_.clip_low ? share : 0;
-          report.clip_high += rho > 1 + config_.clip_high ? share : 0;
-          if (updates == 0) report.first_ratio_error = max_with_nan(report.first_ratio_error, std::abs(rho - 1));
-        }
-      }
-      report.value_clip += clipped / static_cast<double>(size);
-      ++updates;
+      add_parts(report, epoch_k3, parts, size, config_);
+      if (updates++ == 0) report.first_ratio_error = largest_ratio_error(parts);
     }
     report.epochs = epoch + 1;
     if (config_.target_kl > 0 && epoch_k3 / static_cast<double>(config_.minibatches) > config_.target_kl) break;

@@ -6,7 +6,7 @@
 
 #include "autograd/ops.h"
 #include "rl/advantages.h"
-#include "rl/groups.h"
+#include "rl/rows.h"
 
 namespace pg::rl {
 

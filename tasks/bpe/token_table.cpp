@@ -10,7 +10,10 @@
 
 namespace pg {
 
-TokenTable::TokenTable(const std::vector<std::string>& tokens, const std::vector<AddedToken>& added) {
+namespace {
+
+// One more than the largest id.
+size_t size_of(const std::vector<std::string>& tokens, const std::vector<AddedToken>& added) {
   constexpr size_t most = size_t{1} << 30;
   check(tokens.size() < most, "tokenizer: expected less than {} tokens, got {}", most, tokens.size());
   size_t size = tokens.size();
@@ -23,25 +26,46 @@ TokenTable::TokenTable(const std::vector<std::string>& tokens, const std::vector
     size = std::max(size, static_cast<size_t>(token.id) + 1);
   }
   check(size > 0, "tokenizer: the vocabulary is empty");
+  return size;
+}
 
-  known_.assign(size, false);
-  std::vector<const AddedToken*> added_by_id(size, nullptr);
+// The added token of each id, or null.
+std::vector<const AddedToken*> by_id(const std::vector<std::string>& tokens, const std::vector<AddedToken>& added,
+                                     size_t size) {
+  std::vector<const AddedToken*> all(size, nullptr);
   for (const AddedToken& token : added) {
     const auto id = static_cast<size_t>(token.id);
-    check(!added_by_id[id], "tokenizer: the added tokens '{}' and '{}' have the same id {}",
-          added_by_id[id] ? excerpt(added_by_id[id]->content, 40) : "", excerpt(token.content, 40), token.id);
+    check(!all[id], "tokenizer: the added tokens '{}' and '{}' have the same id {}",
+          all[id] ? excerpt(all[id]->content, 40) : "", excerpt(token.content, 40), token.id);
     check(id >= tokens.size() || tokens[id].empty() || tokens[id] == token.content,
           "tokenizer: the added token '{}' has the id {} of the token '{}'", excerpt(token.content, 40), token.id,
           id < tokens.size() ? excerpt(tokens[id], 40) : "");
-    added_by_id[id] = &token;
+    all[id] = &token;
   }
-
   for (size_t id = 0; id < size; ++id) {
-    const std::string_view text = added_by_id[id]      ? std::string_view(added_by_id[id]->content)
+    const std::string_view text = all[id]              ? std::string_view(all[id]->content)
                                   : id < tokens.size() ? std::string_view(tokens[id])
                                                        : "";
     if (valid_prefix(text) != text.size()) fail("tokenizer: the token {}, '{}', is not UTF-8", id, excerpt(text, 40));
   }
+  return all;
+}
+
+void check_distinct(const std::vector<AddedToken>& added) {
+  std::unordered_map<std::string_view, int32_t> contents;
+  for (const AddedToken& token : added) {
+    const auto [first, is_new] = contents.emplace(token.content, token.id);
+    check(is_new, "tokenizer: the added token '{}' is there twice, with the ids {} and {}", excerpt(token.content, 40),
+          first->second, token.id);
+  }
+}
+
+}  // namespace
+
+TokenTable::TokenTable(const std::vector<std::string>& tokens, const std::vector<AddedToken>& added) {
+  const size_t size = size_of(tokens, added);
+  const std::vector<const AddedToken*> added_by_id = by_id(tokens, added, size);
+  known_.assign(size, false);
   ends_.reserve(size + 1);
   ends_.push_back(0);
   std::vector<bool> in_alphabet(size, false);
@@ -67,12 +91,7 @@ TokenTable::TokenTable(const std::vector<std::string>& tokens, const std::vector
     fail("tokenizer: the token '{}' is there twice, with the ids {} and {}", excerpt(tokens[id], 40), first->second,
          id);
   }
-  std::unordered_map<std::string_view, int32_t> contents;
-  for (const AddedToken& token : added) {
-    const auto [first, is_new] = contents.emplace(token.content, token.id);
-    check(is_new, "tokenizer: the added token '{}' is there twice, with the ids {} and {}", excerpt(token.content, 40),
-          first->second, token.id);
-  }
+  check_distinct(added);
 }
 
 }  // namespace pg

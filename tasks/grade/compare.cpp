@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "tasks/grade/intervals.h"
-#include "tasks/grade/number_words.h"
 #include "tasks/grade/parser.h"
-#include "tasks/grade/quantities.h"
-#include "tasks/grade/values.h"
+#include "tasks/grade/units.h"
 #include "tensor/base/error.h"
 
 namespace pg::grading {

@@ -1,12 +1,9 @@
-#include "tasks/grade/equations.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "tasks/grade/compare.h"
 #include "tasks/grade/numeric.h"
-#include "tasks/grade/quantities.h"
 #include "tensor/base/error.h"
 
 namespace pg::grading {

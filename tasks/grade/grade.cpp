@@ -4,10 +4,9 @@
 #include <optional>
 
 #include "tasks/grade/compare.h"
-#include "tasks/grade/equations.h"
 #include "tasks/grade/extract.h"
-#include "tasks/grade/number_words.h"
 #include "tasks/grade/parser.h"
+#include "tasks/grade/units.h"
 #include "tensor/base/error.h"
 
 namespace pg {

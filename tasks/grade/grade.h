@@ -37,4 +37,9 @@ Verdict grade_answer(std::string_view given, std::string_view gold, const GradeL
 // The form that grade_answer reads in a text, such as "(quotient 1 2)"; for --explain and for tests of the parser.
 std::string describe_answer(std::string_view text, const GradeLimits& limits = {});
 
+// Whether `given` is in simplified form, of the kind that `gold` has; docs/GRADER.md has the rules. It does not compare
+// values: grade_answer() does. The order of terms, factors and elements does not matter. If `gold` has none of the
+// forms, only the same text is in it. False for what cannot be read within the limits.
+bool is_simplified(std::string_view given, std::string_view gold, const GradeLimits& limits = {});
+
 }  // namespace pg

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/grade/compare.h"
 #include "tasks/grade/numeric.h"
-#include "tasks/grade/values.h"
 #include "tensor/base/error.h"
 
 namespace pg::grading {

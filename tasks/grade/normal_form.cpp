@@ -1,10 +1,9 @@
-#include "tasks/grade/normal_form.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "tasks/grade/numeric.h"
+#include "tasks/grade/polynomial.h"
 #include "tensor/base/error.h"
 
 namespace pg::grading {

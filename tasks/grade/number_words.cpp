@@ -1,7 +1,7 @@
-#include "tasks/grade/number_words.h"
-
 #include <algorithm>
 #include <cctype>
+
+#include "tasks/grade/units.h"
 
 namespace pg::grading {
 namespace {

@@ -11,7 +11,7 @@
 #include "tasks/grade/expression.h"
 #include "tasks/grade/extract.h"
 #include "tasks/grade/lexer.h"
-#include "tasks/grade/number_words.h"
+#include "tasks/grade/units.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tasks/grade/budget.h"
+#include "tasks/grade/expression.h"
 
 namespace pg::grading {
 
@@ -86,5 +87,8 @@ class Algebra {
   std::vector<Atom> atoms_;
   int level_ = 0;  // of products inside accumulate()
 };
+
+// The normal form of an expression. Throws Error for a division by zero, for infinity, and when the budget is spent.
+Quotient normal_form(const Node& node, Algebra& algebra, Budget& budget);
 
 }  // namespace pg::grading

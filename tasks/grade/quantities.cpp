@@ -1,9 +1,7 @@
-#include "tasks/grade/quantities.h"
-
 #include <algorithm>
 #include <optional>
 
-#include "tasks/grade/values.h"
+#include "tasks/grade/compare.h"
 
 namespace pg::grading {
 namespace {

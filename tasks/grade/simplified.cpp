@@ -1,11 +1,10 @@
-#include "tasks/grade/simplified.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 
+#include "tasks/grade/grade.h"
 #include "tasks/grade/parser.h"
 #include "tensor/base/error.h"
 

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "tasks/grade/number_words.h"
-
 namespace pg::grading {
 namespace {
 

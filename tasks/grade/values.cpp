@@ -1,11 +1,10 @@
-#include "tasks/grade/values.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "tasks/grade/normal_form.h"
+#include "tasks/grade/compare.h"
 #include "tasks/grade/numeric.h"
 #include "tasks/grade/parser.h"
+#include "tasks/grade/polynomial.h"
 #include "tensor/base/error.h"
 
 namespace pg::grading {

@@ -1,11 +1,11 @@
-#include "tasks/puzzles/lexicon.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string>
+
+#include "tasks/puzzles/sentiment.h"
 
 namespace pg {
 namespace {

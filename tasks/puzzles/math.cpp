@@ -6,7 +6,6 @@
 
 #include "tasks/grade/extract.h"
 #include "tasks/grade/grade.h"
-#include "tasks/grade/simplified.h"
 #include "tasks/puzzles/problem_file.h"
 #include "tasks/puzzles/problem_pool.h"
 #include "tasks/puzzles/puzzle.h"

@@ -174,7 +174,7 @@ std::vector<Field> fields(MathOptions& options);
 
 // Problems of mathematics: "What is $\frac{1}{2} + \frac{1}{3}$?", for models of characters "1/2+1/3". Reward 1 for an
 // answer that grade_answer() (tasks/grade/grade.h) finds equal, otherwise 0. An answer to a generated problem must be
-// in simplified form (tasks/grade/simplified.h), so that the question is no answer. In files of problems it need not.
+// in simplified form (tasks/grade/grade.h), so that the question is no answer. In files of problems it need not.
 std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options = {});
 
 // ---- sentiment.cpp

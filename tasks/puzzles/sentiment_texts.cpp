@@ -4,7 +4,6 @@
 #include <set>
 
 #include "tasks/grade/extract.h"
-#include "tasks/puzzles/lexicon.h"
 #include "tasks/puzzles/sentiment.h"
 #include "tensor/base/error.h"
 

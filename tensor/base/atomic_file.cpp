@@ -2,6 +2,7 @@
 #include "tensor/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,12 +10,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
+
 namespace {
 
 // Locks the temporary file of this process. False if another process removes it as one that nobody holds, between its
@@ -131,6 +135,17 @@ std::string_view name_of_temporary(std::string_view temporary) {
   };
   const bool has_form = drop(".tmp") && drop_number() && drop("-") && drop_number() && drop(".");
   return has_form ? temporary : std::string_view();
+}
+
+std::string machine_file(std::string_view kind, std::string_view machine) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  std::string folder = variable("POLICYGRAD_CACHE");
+  if (folder.empty() && !variable("XDG_CACHE_HOME").empty()) folder = variable("XDG_CACHE_HOME") + "/policygrad";
+  if (folder.empty() && !variable("HOME").empty()) folder = variable("HOME") + "/.cache/policygrad";
+  return folder.empty() ? "" : fmt::format("{}/{}-{:016x}.txt", folder, kind, checksum(machine));
 }
 
 }  // namespace pg

@@ -38,4 +38,9 @@ void write_file_atomically(const std::string& path, std::string_view content);
 // any other name.
 std::string_view name_of_temporary(std::string_view temporary);
 
+// `kind`-<checksum of machine>.txt in the folder POLICYGRAD_CACHE, else XDG_CACHE_HOME/policygrad, else
+// ~/.cache/policygrad; "" if none of these variables is set. `machine`: everything that determines what was measured.
+// Machines that share a home directory have a file each.
+std::string machine_file(std::string_view kind, std::string_view machine);
+
 }  // namespace pg

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "tensor/comm/collective_call.h"
-#include "tensor/shard.h"
+#include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 namespace pg {

@@ -17,7 +17,6 @@
 
 #include "tensor/base/error.h"
 #include "tensor/comm/shared_group.h"
-#include "tensor/comm/shared_rank.h"
 
 namespace pg {
 namespace {
@@ -94,70 +93,96 @@ std::string description(int status) {
   return fmt::format("has ended with status {}", WEXITSTATUS(status));
 }
 
+// The processes of the ranks.
+class Processes {
+ public:
+  Processes(int ranks, const RanksOptions& options, std::string* sentences)
+      : group_(SharedGroup::create(ranks, options.timeout, options.longest)),
+        timeout_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout))),
+        sentences_(sentences),
+        running_(static_cast<size_t>(ranks), 0) {}
+
+  void start(const std::function<int(Comm&)>& work) {
+    std::fflush(nullptr);  // otherwise each rank would write what is still in the buffers
+    const pid_t parent = getpid();
+    const auto ranks = static_cast<int>(running_.size());
+    for (int r = 0; r < ranks; ++r) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        signals_.restore_in_child();
+        setpgid(0, r == 0 ? 0 : running_[0]);
+        be_rank(*group_, r, work, parent);
+      }
+      if (pid < 0) {
+        failure_ =
+            fmt::format("ranks: the system could start only {} of {} processes: {}", r, ranks, std::strerror(errno));
+        group_->give_up(failure_);
+        return ends_soon();
+      }
+      setpgid(pid, r == 0 ? pid : running_[0]);  // whoever of the two comes first
+      running_[static_cast<size_t>(r)] = pid;
+      ++left_;
+    }
+  }
+
+  // Waits for all of them. Returns the exit status.
+  int wait() {
+    while (left_ > 0) {
+      signals_.pass_on(running_);
+      bool changed = false;
+      for (size_t r = 0; r < running_.size(); ++r) {
+        int status = 0;
+        if (running_[r] <= 0 || waitpid(running_[r], &status, WNOHANG) != running_[r]) continue;
+        ended(static_cast<int>(r), status);
+        changed = true;
+      }
+      if (Clock::now() > deadline_) {
+        for (const pid_t pid : running_) {
+          if (pid > 0) kill(pid, SIGKILL);
+        }
+      }
+      if (!changed) usleep(2000);
+    }
+    group_->destroy();
+    check(failure_.empty(), "{}", failure_);
+    return result_;
+  }
+
+ private:
+  void ends_soon() {
+    if (deadline_ == Clock::time_point::max()) deadline_ = Clock::now() + timeout_;
+  }
+
+  void ended(int rank, int status) {
+    running_[static_cast<size_t>(rank)] = 0;
+    --left_;
+    const std::string how = description(status), sentence = group_->sentence(rank);
+    const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    // The reason comes first: a rank that sees only that this one has left gives that as its own reason.
+    if (failed) group_->give_up(fmt::format("rank {} {}", rank, how));
+    group_->set_left(rank);
+    if (!failed) return;
+    if (sentences_) *sentences_ += fmt::format("rank {}: {}\n", rank, sentence.empty() ? how : sentence);
+    if (result_ == 0) result_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    ends_soon();
+  }
+
+  SharedGroup* group_;
+  const Clock::duration timeout_;
+  std::string* sentences_;
+  std::vector<pid_t> running_;  // 0: it has ended
+  Forwarding signals_;
+  int result_ = 0, left_ = 0;
+  std::string failure_;
+  Clock::time_point deadline_ = Clock::time_point::max();
+};
+
 }  // namespace
 
 int run_ranks(int ranks, const std::function<int(Comm&)>& work, const RanksOptions& options, std::string* sentences) {
-  SharedGroup* group = SharedGroup::create(ranks, options.timeout, options.longest);
-  Forwarding signals;
-  std::fflush(nullptr);  // otherwise each rank would write what is still in the buffers
-  std::vector<pid_t> running(static_cast<size_t>(ranks), 0);
-  const pid_t parent = getpid();
-  int result = 0, left = 0;
-  std::string failure;
-  for (int r = 0; r < ranks && failure.empty(); ++r) {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      signals.restore_in_child();
-      setpgid(0, r == 0 ? 0 : running[0]);
-      be_rank(*group, r, work, parent);
-    }
-    if (pid < 0) {
-      failure =
-          fmt::format("ranks: the system could start only {} of {} processes: {}", r, ranks, std::strerror(errno));
-      group->give_up(failure);
-      break;
-    }
-    setpgid(pid, r == 0 ? pid : running[0]);  // whoever of the two comes first
-    running[static_cast<size_t>(r)] = pid;
-    ++left;
-  }
-  Clock::time_point deadline = Clock::time_point::max();
-  const auto ends_soon = [&] {
-    if (deadline != Clock::time_point::max()) return;
-    deadline =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout));
-  };
-  if (!failure.empty()) ends_soon();
-  while (left > 0) {
-    signals.pass_on(running);
-    bool changed = false;
-    for (int r = 0; r < ranks; ++r) {
-      pid_t& pid = running[static_cast<size_t>(r)];
-      int status = 0;
-      if (pid <= 0 || waitpid(pid, &status, WNOHANG) != pid) continue;
-      pid = 0;
-      --left;
-      changed = true;
-      const std::string how = description(status), sentence = group->sentence(r);
-      const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-      // The reason comes first: a rank that sees only that this one has left gives that as its own reason.
-      if (failed) group->give_up(fmt::format("rank {} {}", r, how));
-      group->set_left(r);
-      if (!failed) continue;
-      if (sentences) *sentences += fmt::format("rank {}: {}\n", r, sentence.empty() ? how : sentence);
-      if (result == 0) result = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      ends_soon();
-    }
-    if (Clock::now() > deadline) {
-      for (const pid_t pid : running) {
-        if (pid > 0) kill(pid, SIGKILL);
-      }
-    }
-    if (!changed) usleep(2000);
-  }
-  group->destroy();
-  check(failure.empty(), "{}", failure);
-  return result;
+  Processes processes(ranks, options, sentences);
+  processes.start(work);
+  return processes.wait();
 }
 
 }  // namespace pg

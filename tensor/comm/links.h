@@ -1,10 +1,12 @@
 #pragma once
-// Messages between the ranks of a group, two at a time: what message_rank() builds collectives on.
+// Messages between the ranks of a group, two at a time, and the Comm that builds collectives on them.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
+
+#include "tensor/comm/comm.h"
 
 namespace pg {
 
@@ -45,5 +47,23 @@ struct LastWords {
     return words;
   }
 };
+
+// The version of MPI that this build uses, "" without one.
+std::string mpi_version();
+
+// All processes that were started together. It calls MPI_Init; at the end of the process comes MPI_Finalize, or
+// MPI_Abort after a failure. Error in a build without MPI.
+std::unique_ptr<Links> mpi_links();
+
+struct MessageOptions {
+  // Seconds that a rank waits in a collective for another one: of this machine that does nothing
+  // (tensor/comm/activity.h); of another machine, which sends nothing; of this machine that works.
+  double timeout = 10, remote_timeout = 600, longest = 1800;
+  bool sees_processes = true;     // false: as if every rank were on a machine of its own, for tests
+  int64_t piece_bytes = 1 << 20;  // about as much is exchanged between two ranks at a time; equal on all ranks
+};
+
+// The Comm of a rank that exchanges messages with the others.
+std::unique_ptr<Comm> message_rank(std::unique_ptr<Links> links, const MessageOptions& options = {});
 
 }  // namespace pg

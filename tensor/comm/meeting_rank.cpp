@@ -1,7 +1,5 @@
 // Each rank sends rank 0 its call of a collective and its elements. Rank 0 sends all of them to all, and every rank
 // computes the result itself.
-#include "tensor/comm/meeting_rank.h"
-
 #include <poll.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "tensor/base/error.h"
 #include "tensor/comm/host_comm.h"
 #include "tensor/comm/links.h"
+#include "tensor/comm/socket_meeting.h"
 
 namespace pg {
 namespace {

@@ -1,8 +1,6 @@
 // Collectives made of messages. A rank sends every other one that rank's shard, adds up its own in the order of the
 // ranks, and sends the sum to all; the pieces of a shard follow one another, so that one is added up while the next
 // one travels. The first message of a collective is its call: ranks that disagree find out before they use any element.
-#include "tensor/comm/message_rank.h"
-
 #include <algorithm>
 #include <functional>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "tensor/base/error.h"
 #include "tensor/comm/activity.h"
 #include "tensor/comm/host_comm.h"
+#include "tensor/comm/links.h"
 
 namespace pg {
 namespace {

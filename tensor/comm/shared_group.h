@@ -2,6 +2,7 @@
 // The memory that the ranks of one machine share, and how they wait for each other.
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "tensor/comm/comm.h"
@@ -68,5 +69,9 @@ class SharedGroup {
   char reason_[480] = {};
   Member members_[kMostRanks];
 };
+
+// The Comm of a rank. The group must outlive it, unless the Comm owns it: then the end of the Comm tells the other
+// ranks that this one has left, and destroys the memory of this process.
+std::unique_ptr<Comm> shared_memory_rank(SharedGroup& group, int rank, bool owns = false);
 
 }  // namespace pg

@@ -1,11 +1,10 @@
 // Collectives over shared memory. Each rank adds up one shard of every piece of the tensor and reads the others.
-#include "tensor/comm/shared_rank.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "tensor/base/error.h"
 #include "tensor/comm/host_comm.h"
+#include "tensor/comm/shared_group.h"
 
 namespace pg {
 namespace {

@@ -1,8 +1,10 @@
 #pragma once
 // How ranks that another program has started find each other: all call rank 0 over TCP.
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "tensor/comm/comm.h"
 #include "tensor/comm/shared_group.h"
 #include "tensor/comm/sockets.h"
 
@@ -41,5 +43,16 @@ Met meet(const SocketOptions& options);
 
 // A socket that listens at the address and at no other, at `port`, or at any free one if that is 0, and becomes it.
 int listen_at(const std::string& address, int& port);
+
+struct MeetingOptions {
+  double timeout = 600;                   // seconds that a rank waits for another one in a collective
+  int64_t most_bytes = int64_t{1} << 16;  // of a collective; equal on all ranks
+};
+
+// The Comm of a rank over the connections of Met. It carries the few bytes that a group between GPUs of several
+// machines needs (tensor/comm/nccl_rank.h): NCCL's identifier, the calls of collectives, and the reason of a failure.
+// Elements go over NCCL or MPI: a collective of more bytes is an Error.
+std::unique_ptr<Comm> meeting_rank(int rank, int size, std::vector<Socket> connections,
+                                   const MeetingOptions& options = {});
 
 }  // namespace pg

@@ -6,10 +6,8 @@
 #include <cstring>
 
 #include "tensor/base/error.h"
-#include "tensor/comm/meeting_rank.h"
-#include "tensor/comm/message_rank.h"
-#include "tensor/comm/mpi_links.h"
-#include "tensor/comm/shared_rank.h"
+#include "tensor/comm/links.h"
+#include "tensor/comm/shared_group.h"
 #include "tensor/comm/socket_meeting.h"
 
 namespace pg {

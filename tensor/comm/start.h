@@ -27,9 +27,9 @@ struct StartOptions {
 std::optional<RankInfo> ranks_of_environment();
 
 // The group of this process: over MPI if that started the ranks, over shared memory if all are on one machine, and over
-// sockets (tensor/comm/meeting_rank.h) if it carries no elements; null for a process that was started alone. Error also
-// if ranks start with MPI and this build has none, and for ranks of several machines that must carry elements without
-// it.
+// sockets (tensor/comm/socket_meeting.h) if it carries no elements; null for a process that was started alone. Error
+// also if ranks start with MPI and this build has none, and for ranks of several machines that must carry elements
+// without it.
 std::unique_ptr<Comm> comm_of_environment(const StartOptions& options = {});
 
 // The first host of a list of Slurm: "node04" of "node[04-07,9],other".

@@ -1,5 +1,3 @@
-#include "tensor/comm/thread_ring.h"
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "tensor/base/error.h"
+#include "tensor/comm/ring.h"
 
 namespace pg {
 namespace {

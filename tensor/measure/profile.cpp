@@ -19,7 +19,7 @@ ProfileEntry counters[kCount] = {
 #define KERNEL(name, parameters) {#name},
 #include "tensor/kernels.def"
 };
-bool active = false;
+bool active = false, plain_only = false;
 
 template <class T>
 double bytes_of(const T&) {
@@ -94,7 +94,10 @@ double profiled_flops() {
   return active ? sum : 0;
 }
 
+void use_plain_kernels(bool on) { plain_only = on; }
+
 const Kernels& host_kernels(bool plain) {
+  plain = plain || plain_only;
   if (!active) return plain ? plain_kernels() : cpu_kernels();
   return plain ? timed<plain_kernels> : timed<cpu_kernels>;
 }

@@ -22,7 +22,6 @@
 
 #include <cstdint>
 
-#include "tasks/grade/simplified.h"
 
 using namespace pg;
 

@@ -1,5 +1,5 @@
 // Fuzz target: the file of pg tune. Settings that are read are allowed ones, and their text is read as the same.
-// sources: tensor/cpu/gemm/tuning.cpp tensor/base/machine_file.cpp tensor/base/text.cpp
+// sources: tensor/cpu/gemm/tuning.cpp tensor/base/atomic_file.cpp tensor/base/text.cpp
 // archives: pg_tensor pg_base
 // options: -max_len=600 -close_fd_mask=2 -dict=tests/fuzz/tune_file.dict
 // seed: policygrad cpu products 1: p\ntile_rows 12\nblock_depth 2304\n

@@ -74,9 +74,7 @@ TEST_CASE("denoiser: only what reads all tokens at once takes a bidirectional mo
   CHECK(bidirectional([&] { Trainer(model, recipe(1), next_token).step(); }));
   CHECK(contains(error_of([&] { masked_denoiser(causal); }), "attention is causal"));
   CHECK(contains(error_of([&] { Trainer(causal, recipe(1), counting(2)).step(); }), "attention is causal"));
-  AttentionConfig attention;
-  attention.causal = false;
-  const CausalSelfAttention layer(16, attention);
+  const CausalSelfAttention layer({.n_head = 1, .n_embd = 16, .causal = false});
   CHECK(contains(error_of([&] { layer(Tensor::zeros({1, 16}), PackedBatch{}); }), "packed rows need causal"));
   CHECK(contains(error_of([&] { layer(Tensor::zeros({1, 1, 16}), KvSlot{}); }), "KV cache needs causal"));
 }

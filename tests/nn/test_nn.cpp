@@ -168,7 +168,7 @@ TEST_CASE("layers: MLP and attention equal their parts in f64", "[nn]") {
   const MLP mlp(12, true, 0, init);
   CHECK(largest_difference(mlp(x), mlp.c_proj(gelu(mlp.c_fc(x)))) < 1e-14);
 
-  const CausalSelfAttention attn(12, {.heads = 3}, init);
+  const CausalSelfAttention attn({.n_head = 3, .n_embd = 12}, init);
   const Tensor qkv = attn.c_attn(x);
   const auto part = [&](int64_t i) {
     return transpose(reshape(slice(qkv, -1, 12 * i, 12 * i + 12), {2, 5, 3, 4}), 1, 2);  // [B, H, T, D]

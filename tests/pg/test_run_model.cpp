@@ -13,7 +13,7 @@
 #include "tests/pg/chat_model.h"
 #include "tools/pg/eval/eval.h"
 #include "tools/pg/run/run_model.h"
-#include "tools/pg/use/stop_text.h"
+#include "tools/pg/use/prompt_text.h"
 
 using namespace pg;
 using pg::testing::contains;

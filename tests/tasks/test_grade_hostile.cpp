@@ -5,7 +5,6 @@
 
 #include "tasks/grade/extract.h"
 #include "tasks/grade/grade.h"
-#include "tasks/grade/simplified.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 

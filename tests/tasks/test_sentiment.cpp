@@ -4,7 +4,6 @@
 #include <fstream>
 #include <set>
 
-#include "tasks/puzzles/lexicon.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tasks/puzzles/sentiment.h"
 #include "tests/catch.h"

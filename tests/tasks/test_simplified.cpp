@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "tasks/grade/simplified.h"
+#include "tasks/grade/grade.h"
 #include "tasks/puzzles/math.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tests/catch.h"

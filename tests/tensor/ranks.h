@@ -11,9 +11,8 @@
 
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
-#include "tensor/comm/meeting_rank.h"
-#include "tensor/comm/message_rank.h"
-#include "tensor/comm/shared_rank.h"
+#include "tensor/comm/links.h"
+#include "tensor/comm/shared_group.h"
 #include "tensor/comm/socket_meeting.h"
 #include "tests/catch.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tensor/base/machine_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/parallel.h"
 #include "tensor/cpu/gemm/tuning.h"
 #include "tensor/kernels.h"

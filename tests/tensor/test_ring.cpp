@@ -11,7 +11,7 @@
 #include "tensor/base/random.h"
 #include "tensor/comm/comm.h"
 #include "tensor/comm/link_model.h"
-#include "tensor/comm/thread_ring.h"
+#include "tensor/comm/ring.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -15,8 +15,7 @@
 
 #include "tensor/comm/authentication.h"
 #include "tensor/comm/links.h"
-#include "tensor/comm/meeting_rank.h"
-#include "tensor/comm/shared_rank.h"
+#include "tensor/comm/shared_group.h"
 #include "tensor/comm/socket_meeting.h"
 #include "tests/catch.h"
 

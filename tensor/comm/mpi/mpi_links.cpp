@@ -1,6 +1,4 @@
 // Links over MPI. Every call of MPI is made under one lock, because collectives run in different threads.
-#include "tensor/comm/mpi_links.h"
-
 #include <mpi.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "tensor/base/error.h"
+#include "tensor/comm/links.h"
 
 namespace pg {
 namespace {

@@ -1,6 +1,6 @@
 // In a build without MPI.
 #include "tensor/base/error.h"
-#include "tensor/comm/mpi_links.h"
+#include "tensor/comm/links.h"
 
 namespace pg {
 

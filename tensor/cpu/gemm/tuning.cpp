@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-#include "tensor/base/machine_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/text.h"
 #include "tensor/cpu/gemm/panel_block.h"
 

@@ -56,7 +56,7 @@ void set_gemm_tuning(const GemmTuning& tuning);
 
 // The processor, its caches and the width of this build's vectors, on one line.
 const std::string& processor_name();
-// The file of this processor (tensor/base/machine_file.h); "" if there is no folder for it.
+// The file of this processor (tensor/base/atomic_file.h); "" if there is no folder for it.
 std::string gemm_tuning_path();
 // The content of such a file: a title, and a line `name value` for each choice.
 std::string gemm_tuning_text(const GemmTuning& tuning, std::string_view processor);

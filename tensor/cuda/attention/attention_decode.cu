@@ -151,14 +151,8 @@ __global__ void __launch_bounds__(kMostThreads<kRows>)
   T query[kRows][kHeld];
   for (int part = warp; part * kPart < own_keys; part += warps) {
     const int from_key = part * kPart, behind = std::min(own_keys, from_key + kPart);
-    T m[kRows], l[kRows], sums[kRows][kHeld];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      m[r] = -inf;
-      l[r] = 0;
-#pragma unroll
-      for (int i = 0; i < kHeld; ++i) sums[r][i] = 0;
-    }
+    PartSums<T, kRows> sums;
+    sums.clear();
     Step<S, kReads> now;
     read(now, from_key, behind);
     if (part == warp) {  // after the first loads, so that they do not wait for the queries
@@ -187,21 +181,7 @@ __global__ void __launch_bounds__(kMostThreads<kRows>)
           p[r][u] = now.there >> u & 1 && key < horizon[r] ? score : -inf;
         }
       }
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const T before = m[r];
-#pragma unroll
-        for (int u = 0; u < kReads; ++u) m[r] = std::max(m[r], p[r][u]);
-        const T top = reference(m[r]), alpha = ::exp2(before - top);
-        l[r] *= alpha;
-#pragma unroll
-        for (int i = 0; i < kHeld; ++i) sums[r][i] *= alpha;
-#pragma unroll
-        for (int u = 0; u < kReads; ++u) {
-          p[r][u] = ::exp2(p[r][u] - top);
-          l[r] += p[r][u];
-        }
-      }
+      sums.weigh(p);
 #pragma unroll
       for (int u = 0; u < kReads; ++u) {
         T x[kHeld];
@@ -213,7 +193,7 @@ __global__ void __launch_bounds__(kMostThreads<kRows>)
           if (kRows > 1 && first_key + from + u * kKeys + key_of_lane >= horizon[r]) continue;
 #pragma unroll
           for (int i = 0; i < kHeld; ++i) {
-            sums[r][i] = fma(Scalar<T>(p[r][u]), Scalar<T>(x[i]), Scalar<T>(sums[r][i])).v;
+            sums.out[r][i] = fma(Scalar<T>(p[r][u]), Scalar<T>(x[i]), Scalar<T>(sums.out[r][i])).v;
           }
         }
       }
@@ -228,28 +208,13 @@ __global__ void __launch_bounds__(kMostThreads<kRows>)
       }
       if (from + kStep < behind) read(now, from + kStep, behind);
     }
-
-    // The lanes that hold the same elements combine their results; all get the same bits.
-#pragma unroll
-    for (int step = kLanes; step < kWarp; step *= 2) {
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const T other = __shfl_xor_sync(0xffffffffu, m[r], step), top = reference(std::max(m[r], other));
-        const T mine = ::exp2(m[r] - top), theirs = ::exp2(other - top);
-        m[r] = std::max(m[r], other);
-        l[r] = l[r] * mine + __shfl_xor_sync(0xffffffffu, l[r], step) * theirs;
-#pragma unroll
-        for (int i = 0; i < kHeld; ++i) {
-          sums[r][i] = sums[r][i] * mine + __shfl_xor_sync(0xffffffffu, sums[r][i], step) * theirs;
-        }
-      }
-    }
+    sums.template combine_lanes<kLanes, kWarp>();
     if (lane < kLanes) {
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) part_out[part][r][begin + i] = sums[r][i];
-        if (lane == 0) part_m[part][r] = m[r], part_l[part][r] = l[r];
+        for (int i = 0; i < kHeld; ++i) part_out[part][r][begin + i] = sums.out[r][i];
+        if (lane == 0) part_m[part][r] = sums.m[r], part_l[part][r] = sums.l[r];
       }
     }
   }

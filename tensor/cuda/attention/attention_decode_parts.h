@@ -112,6 +112,60 @@ __device__ __forceinline__ T reference(T m) {
   return m == -std::numeric_limits<T>::infinity() ? T(0) : m;
 }
 
+// The online softmax of a part: of each row the largest score m, the sum l = Σ e^(score - m), and the lane's elements
+// of the output Σ e^(score - m)·v. Scores are in units of log 2.
+template <class T, int kRows>
+struct PartSums {
+  T m[kRows], l[kRows], out[kRows][kHeld];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      m[r] = -std::numeric_limits<T>::infinity();
+      l[r] = 0;
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) out[r][i] = 0;
+    }
+  }
+  // Makes weights of the scores p, and adds them to l.
+  template <int kReads>
+  __device__ __forceinline__ void weigh(T (&p)[kRows][kReads]) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const T before = m[r];
+#pragma unroll
+      for (int u = 0; u < kReads; ++u) m[r] = std::max(m[r], p[r][u]);
+      const T top = reference(m[r]), alpha = ::exp2(before - top);
+      l[r] *= alpha;
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) out[r][i] *= alpha;
+#pragma unroll
+      for (int u = 0; u < kReads; ++u) {
+        p[r][u] = ::exp2(p[r][u] - top);
+        l[r] += p[r][u];
+      }
+    }
+  }
+  // The lanes that hold the same elements, kLanes apart, combine their results; all get the same bits.
+  template <int kLanes, int kWarp>
+  __device__ __forceinline__ void combine_lanes() {
+#pragma unroll
+    for (int step = kLanes; step < kWarp; step *= 2) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        const T other = __shfl_xor_sync(0xffffffffu, m[r], step), top = reference(std::max(m[r], other));
+        const T mine = ::exp2(m[r] - top), theirs = ::exp2(other - top);
+        m[r] = std::max(m[r], other);
+        l[r] = l[r] * mine + __shfl_xor_sync(0xffffffffu, l[r], step) * theirs;
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+          out[r][i] = out[r][i] * mine + __shfl_xor_sync(0xffffffffu, out[r][i], step) * theirs;
+        }
+      }
+    }
+  }
+};
+
 // A step of a part: the keys and values that the lanes of a warp read at once, kReads of each per lane.
 template <class S, int kReads>
 struct Step {

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "tensor/base/machine_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/text.h"
 
 namespace pg::cuda {

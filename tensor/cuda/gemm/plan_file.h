@@ -37,7 +37,7 @@ class PlanFile {
   bool warned_ = false;
 };
 
-// The default path: tensor/base/machine_file.h.
+// The default path: tensor/base/atomic_file.h.
 std::string plan_path(const std::string& machine);
 // For tests: the current device forgets its algorithms and continues with this file.
 void use_plan_file(const std::string& path);

@@ -8,9 +8,8 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
-#include "tensor/comm/meeting_rank.h"
 #include "tensor/comm/nccl_rank.h"
-#include "tensor/comm/shared_rank.h"
+#include "tensor/comm/shared_group.h"
 #include "tensor/comm/socket_meeting.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"

@@ -148,98 +148,139 @@ void write_audit(const EvalFolder& folder, const EvalAudit& audit, int64_t respo
   }
 }
 
-}  // namespace
-
-int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
-  take_options_of_run(model, given);
-  choose_task(o.common, given);
-  const std::vector<int64_t> ks = ks_of(o);
+void check_options(const EvalTaskOptions& o, const EvalModelOptions& model, const Given& given) {
   check(!o.greedy || o.samples == 1, "pg eval: greedy responses to a problem are all equal; --greedy with --samples {}",
         o.samples);
   check(!o.greedy || !given.has("temperature"), "pg eval: --greedy has no --temperature");
   check(model.adapter.empty() || o.against.empty(),
         "pg eval: --adapter is for one model; merge the adapters with pg export to compare models");
   check(!o.audit || !o.out.empty(), "pg eval: --audit writes audit.jsonl into --out FOLDER, which is missing");
-  const Device device = parse_device(model.device);
-  backend(device).set_exact(model.exact);
-  start_threads(model.threads);
-  o.common.init = model.run;  // a chat model is asked in its own format
-  const auto task = make_task(o.common);
-  check(!o.audit || task->uses_grader(),
-        "pg eval: --audit shows verdicts of the grader of mathematics; the task {} does not use it", task->name());
-  std::vector<LoadedModel> models;
-  models.push_back(load_model(model.run, model, *task, device, o.common.dtype));
-  for (const std::string& run : o.against) models.push_back(load_model(run, model, *task, device, o.common.dtype));
-  const std::vector<Problem> problems = task->held_out(o.problems);
-  check(!problems.empty(), "pg eval: the task {} has no held-out problems", task->name());
-  const int64_t count = std::ssize(problems), rows = std::max<int64_t>(1, o.max_rows / o.samples);
+}
+
+// An evaluation: models on problems of a task.
+struct Evaluation {
+  const EvalTaskOptions& o;
+  Device device;
+  std::unique_ptr<TextTask> task;
+  std::vector<LoadedModel> models = {};
+  std::vector<Problem> problems = {};
+  Json settings = {};
+  std::optional<EvalFolder> folder = {};
+  std::vector<rl::EvalResponse> responses = {};  // of all models
+
+  int64_t count() const { return std::ssize(problems); }
+  int64_t rows() const { return std::max<int64_t>(1, o.max_rows / o.samples); }  // problems at a time
+  int64_t each() const { return count() * o.samples; }                           // responses of a model
+  int64_t total() const { return each() * std::ssize(models); }
+
+  void check_sizes() const;
+  void read_folder();
+  bool respond();
+  EvalReport report(const std::vector<int64_t>& ks) const;
+};
+
+// Error if the responses do not fit into the memory; and says how much they take.
+void Evaluation::check_sizes() const {
+  const TransformerConfig used = used_config(*models[0].model, *task);
   for (const LoadedModel& m : models) {
-    check_rollout_memory(used_config(*m.model, *task), std::min(rows, count) * o.samples,
+    check_rollout_memory(used_config(*m.model, *task), std::min(rows(), count()) * o.samples,
                          "a smaller --max-rows or fewer --samples");
   }
-  check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
-               fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),
+  check_memory(1e3 * static_cast<double>(each()) * static_cast<double>(models.size()),
+               fmt::format("{} x {} responses of {} models", count(), o.samples, models.size()),
                "fewer --problems or --samples");
-  const Json settings = settings_of(o, model, models, count, device);
-
-  std::optional<EvalFolder> folder;
-  std::vector<rl::EvalResponse> responses;  // of all models
-  if (!o.out.empty()) {
-    folder.emplace(o.out, settings);
-    responses = folder->read(std::ssize(models), count, o.samples);
-    for (size_t i = 0; i < responses.size(); ++i) {  // its problems may be those of another version of the task
-      const Problem& problem = problems[static_cast<size_t>(responses[i].problem)];
-      check(responses[i].question == rl::question_of(*task, problem),
-            "evaluation folder {}: line {} of its results.jsonl is about '{:.100}', the task asks '{:.100}'", o.out,
-            i + 1, responses[i].question, rl::question_of(*task, problem));
-    }
-    catch_interrupt();
-  }
-  if (count < o.problems)
-    remark(stderr, "{} has {} held-out problems, fewer than {}\n", task->name(), count, o.problems);
-
-  const rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
-  const int64_t each = count * o.samples, total = each * std::ssize(models);
-  const TransformerConfig used = used_config(*models[0].model, *task);
+  if (count() < o.problems)
+    remark(stderr, "{} has {} held-out problems, fewer than {}\n", task->name(), count(), o.problems);
   print_memory(stderr,
                {.model = used,
                 .references = std::ssize(models) - 1,
-                .cache_rows = std::min(rows, count) * o.samples,
+                .cache_rows = std::min(rows(), count()) * o.samples,
                 .cache_columns = used.block_size},
                device, static_cast<double>(models.size()) * weight_bytes(*models[0].model),
                "a smaller --max-rows, fewer --samples, or --dtype bf16");
-  Progress progress(std::ssize(responses), total);
-  while (std::ssize(responses) < total) {
-    const int64_t done = std::ssize(responses), which = done / each, first = done % each / o.samples;
+}
+
+// Opens --out, with the responses of an evaluation that was stopped there.
+void Evaluation::read_folder() {
+  folder.emplace(o.out, settings);
+  responses = folder->read(std::ssize(models), count(), o.samples);
+  for (size_t i = 0; i < responses.size(); ++i) {  // its problems may be those of another version of the task
+    const Problem& problem = problems[static_cast<size_t>(responses[i].problem)];
+    check(responses[i].question == rl::question_of(*task, problem),
+          "evaluation folder {}: line {} of its results.jsonl is about '{:.100}', the task asks '{:.100}'", o.out,
+          i + 1, responses[i].question, rl::question_of(*task, problem));
+  }
+  catch_interrupt();
+}
+
+// Samples the responses that are missing. False if it was interrupted.
+bool Evaluation::respond() {
+  const rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
+  Progress progress(std::ssize(responses), total());
+  while (std::ssize(responses) < total()) {
+    const int64_t done = std::ssize(responses), which = done / each(), first = done % each() / o.samples;
+    const LoadedModel& model = models[static_cast<size_t>(which)];
     std::vector<std::string> lines;
-    for (const rl::EvalResponse& r : rl::evaluate(*models[static_cast<size_t>(which)].model, *task, problems, first,
-                                                  std::min(first + rows, count), config)) {
+    for (const rl::EvalResponse& r :
+         rl::evaluate(*model.model, *task, problems, first, std::min(first + rows(), count()), config)) {
       lines.push_back(eval_line(which, r));
       // What a later call would read, so that it finds the same.
       responses.push_back(eval_response(lines.back(), which, "pg eval"));
     }
     if (folder) folder->append(lines);
-    progress.update(std::ssize(responses), models[static_cast<size_t>(which)].run);
-    if (folder && interrupted() && std::ssize(responses) < total) {
+    progress.update(std::ssize(responses), model.run);
+    if (folder && interrupted() && std::ssize(responses) < total()) {
       progress.print(
-          fmt::format("stopped after {} of {} responses; the same command continues", responses.size(), total));
-      return interrupt_status();
+          fmt::format("stopped after {} of {} responses; the same command continues", responses.size(), total()));
+      return false;
     }
   }
+  return true;
+}
 
+EvalReport Evaluation::report(const std::vector<int64_t>& ks) const {
   EvalReport report;
   report.task = fmt::format("{}: {}", task->name(), task->about());
-  report.how = how_asked(o, count);
+  report.how = how_asked(o, count());
   for (size_t i = 0; i < models.size(); ++i) {
-    const auto of_model = std::span(responses).subspan(i * static_cast<size_t>(each), static_cast<size_t>(each));
+    const auto of_model = std::span(responses).subspan(i * static_cast<size_t>(each()), static_cast<size_t>(each()));
     report.models.push_back({models[i].run, models[i].step, rl::summarize(of_model, o.samples, ks)});
   }
-  const Json json = report.json(settings);
-  if (folder) {
-    folder->write("summary.json", json.dump(2, Json::Utf8::replace) + "\n");
-    folder->write("summary.md", report.markdown());
+  return report;
+}
+
+}  // namespace
+
+int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
+  take_options_of_run(model, given);
+  choose_task(o.common, given);
+  const std::vector<int64_t> ks = ks_of(o);
+  check_options(o, model, given);
+  const Device device = parse_device(model.device);
+  backend(device).set_exact(model.exact);
+  start_threads(model.threads);
+  o.common.init = model.run;  // a chat model is asked in its own format
+  Evaluation e{o, device, make_task(o.common)};
+  check(!o.audit || e.task->uses_grader(),
+        "pg eval: --audit shows verdicts of the grader of mathematics; the task {} does not use it", e.task->name());
+  e.models.push_back(load_model(model.run, model, *e.task, device, o.common.dtype));
+  for (const std::string& run : o.against) e.models.push_back(load_model(run, model, *e.task, device, o.common.dtype));
+  e.problems = e.task->held_out(o.problems);
+  check(!e.problems.empty(), "pg eval: the task {} has no held-out problems", e.task->name());
+  e.check_sizes();
+  e.settings = settings_of(o, model, e.models, e.count(), device);
+  if (!o.out.empty()) e.read_folder();
+  if (!e.respond()) return interrupt_status();
+
+  const EvalReport report = e.report(ks);
+  const Json json = report.json(e.settings);
+  if (e.folder) {
+    e.folder->write("summary.json", json.dump(2, Json::Utf8::replace) + "\n");
+    e.folder->write("summary.md", report.markdown());
   }
-  if (o.audit) write_audit(*folder, audit_evaluation(*task, problems, responses, std::ssize(models)), total);
+  if (o.audit) {
+    write_audit(*e.folder, audit_evaluation(*e.task, e.problems, e.responses, std::ssize(e.models)), e.total());
+  }
   fmt::print("{}", model.json ? json.dump(-1, Json::Utf8::replace) + "\n" : report.text());
   return 0;
 }

@@ -7,7 +7,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/parallel.h"
-#include "tensor/comm/mpi_links.h"
+#include "tensor/comm/links.h"
 #include "tensor/comm/nccl_rank.h"
 #include "tensor/comm/start.h"
 #include "tensor/cpu/gemm/tuning.h"
@@ -46,69 +46,95 @@ bool can_write(const std::string& path) {
   return access(folder.c_str(), W_OK) == 0;
 }
 
-int doctor(bool json) {
-  Json all;  // entries shown several times are arrays
-  const auto show = [&](const std::string& what, const std::string& value) {
-    if (!json) {
+// What was found, and the first thing to do.
+class Findings {
+ public:
+  explicit Findings(bool json) : json_(json) {}
+
+  void show(const std::string& what, const std::string& value) {
+    if (!json_) {
       fmt::print("{:<10} {}\n", what, value);
     } else if (what == "data" || what == "folder") {
-      all[what].push_back(value);
+      all_[what].push_back(value);
     } else {
-      all[what] = value;
+      all_[what] = value;
     }
-  };
-  std::string first;  // the first recommended action
-  const auto todo = [&](const std::string& what) {
-    if (first.empty()) first = what;
-  };
-  show("version", version());
-  show("compiler", compiler());
+  }
+  void todo(const std::string& what) {
+    if (first_.empty()) first_ = what;
+  }
+  // Prints the end. Returns the exit status.
+  int finish() {
+    if (json_) {
+      all_["ready"] = first_.empty();
+      all_["first"] = first_;
+      fmt::print("{}\n", all_.dump(-1, Json::Utf8::replace));
+    } else {
+      fmt::print("{}\n", first_.empty() ? "ready" : "first: " + first_);
+    }
+    return first_.empty() ? 0 : 1;
+  }
+
+ private:
+  bool json_;
+  Json all_;           // entries shown several times are arrays
+  std::string first_;  // the first recommended action
+};
+
+void find_build(Findings& f) {
+  f.show("version", version());
+  f.show("compiler", compiler());
 #ifndef NDEBUG
-  show("build", "for the debugger, slow");
+  f.show("build", "for the debugger, slow");
 #endif
-  show("vectors", vectors());
-  show("threads", std::to_string(num_threads()));
+  f.show("vectors", vectors());
+  f.show("threads", std::to_string(num_threads()));
   cpu::GemmTuning tuning = cpu::gemm_tuning_of_caches(cpu::l1_bytes(), cpu::l2_bytes());
   const std::string tuned = cpu::gemm_tuning_path();
   const bool measured = !tuned.empty() && cpu::read_gemm_tuning(tuned, cpu::processor_name(), tuning);
-  show("matmul", measured ? tuned : "settings by the sizes of caches; `pg tune` measures what is fastest");
-  show("devices", "cpu");
+  f.show("matmul", measured ? tuned : "settings by the sizes of caches; `pg tune` measures what is fastest");
+  f.show("devices", "cpu");
+}
+
+void find_ranks(Findings& f) {
   const std::string mpi = mpi_version(), nccl = nccl_version();
-  show("ranks", "shared memory");
-  show("mpi", mpi.empty() ? "none; install libopenmpi-dev and openmpi-bin, and build again" : mpi);
-  if (!nccl.empty()) show("nccl", nccl);
+  f.show("ranks", "shared memory");
+  f.show("mpi", mpi.empty() ? "none; install libopenmpi-dev and openmpi-bin, and build again" : mpi);
+  if (!nccl.empty()) f.show("nccl", nccl);
   try {
     if (const auto info = ranks_of_environment()) {
-      show("started", fmt::format("rank {} of {} by {}", info->rank, info->size, info->source));
+      f.show("started", fmt::format("rank {} of {} by {}", info->rank, info->size, info->source));
     }
   } catch (const Error& e) {
-    show("started", e.what());
-    todo(e.what());
+    f.show("started", e.what());
+    f.todo(e.what());
   }
+}
 
+void find_data_and_folders(Findings& f) {
   const FetchPlaces places = FetchPlaces::from_environment();
   for (const auto& file : data_manifest()) {
     try {
       const std::string path = find_data(file, places);
-      show("data", path.empty() ? file.name + " is not here yet; `pg fetch` gets it" : path);
+      f.show("data", path.empty() ? file.name + " is not here yet; `pg fetch` gets it" : path);
     } catch (const Error& e) {
-      show("data", e.what());
-      todo(e.what());
+      f.show("data", e.what());
+      f.todo(e.what());
     }
   }
   for (const std::string& folder : {places.cache, std::string("runs")}) {
     const bool ok = can_write(folder);
-    show("folder", folder + (ok ? " can be written" : " cannot be written"));
-    if (!ok) todo(fmt::format("make {} writable, or work in another folder", folder));
+    f.show("folder", folder + (ok ? " can be written" : " cannot be written"));
+    if (!ok) f.todo(fmt::format("make {} writable, or work in another folder", folder));
   }
-  if (json) {
-    all["ready"] = first.empty();
-    all["first"] = first;
-    fmt::print("{}\n", all.dump(-1, Json::Utf8::replace));
-    return first.empty() ? 0 : 1;
-  }
-  fmt::print("{}\n", first.empty() ? "ready" : "first: " + first);
-  return first.empty() ? 0 : 1;
+}
+
+int doctor(bool json) {
+  Findings findings(json);
+  find_build(findings);
+  find_ranks(findings);
+  find_data_and_folders(findings);
+  return findings.finish();
 }
 
 }  // namespace

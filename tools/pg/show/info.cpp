@@ -15,7 +15,6 @@
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/cli/objective.h"
 #include "tools/pg/cli/terminal_text.h"
-#include "tools/pg/eval/verify.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/show/model_info.h"

@@ -27,7 +27,6 @@
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/use/chat_input.h"
 #include "tools/pg/use/prompt_text.h"
-#include "tools/pg/use/stop_text.h"
 
 namespace pg::tools {
 namespace {

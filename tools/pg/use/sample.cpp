@@ -18,7 +18,6 @@
 #include "tools/pg/cli/terminal_text.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/use/prompt_text.h"
-#include "tools/pg/use/stop_text.h"
 
 namespace pg::tools {
 namespace {

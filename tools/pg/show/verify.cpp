@@ -1,6 +1,4 @@
 // Verifies checkpoints, models, adapters and token files.
-#include "tools/pg/eval/verify.h"
-
 #include <algorithm>
 #include <filesystem>
 
@@ -10,6 +8,7 @@
 #include "tasks/data/token_file.h"
 #include "tensor/base/error.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/show/model_info.h"
 
 namespace pg::tools {
 namespace {
