@@ -7,7 +7,7 @@
 #include "nn/files/pretrained.h"
 #include "tasks/bpe/added_tokens.h"
 #include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/normalizer.h"
+#include "tasks/bpe/post_processor.h"
 #include "tasks/bpe/pretokenizer.h"
 #include "tensor/base/table.h"
 

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
 #include "nn/transformer.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"

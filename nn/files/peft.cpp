@@ -9,7 +9,7 @@
 
 #include "nn/files/peft_pattern.h"
 #include "nn/files/pretrained.h"
-#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
 #include "nn/files/tensor_source.h"
 #include "nn/variants/lora.h"
 #include "tensor/base/atomic_file.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "autograd/tape.h"
-#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
 #include "nn/variants/lora.h"
 #include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"

@@ -5,7 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "nn/files/safetensors_checksum.h"
 #include "nn/files/safetensors_header.h"
 #include "nn/files/safetensors_source.h"
 #include "tensor/base/atomic_file.h"

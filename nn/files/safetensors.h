@@ -24,7 +24,7 @@ struct SafetensorsFile {
 
 // Reads a whole file. F32, F64, BF16, I32 and U8 keep their type; F16 becomes f32, BOOL u8, and I64 i32 (Error if a
 // value does not fit). For anything else an Error names the file, the tensor and the reason. A file with a checksum
-// (nn/files/safetensors_checksum.h) is compared with it; an Error names the file if they differ.
+// (nn/files/safetensors_header.h) is compared with it; an Error names the file if they differ.
 SafetensorsFile load_safetensors(const std::string& path);
 
 // Writes a file atomically that other readers of the format accept: wider types first, then by name, so that all data

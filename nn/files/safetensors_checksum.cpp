@@ -1,8 +1,7 @@
 // Finds and verifies the checksum of a safetensors file.
-#include "nn/files/safetensors_checksum.h"
-
 #include <cstring>
 
+#include "nn/files/safetensors_header.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/crc32c.h"
 #include "tensor/base/files/mapped_file.h"

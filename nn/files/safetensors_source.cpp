@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "nn/files/safetensors_checksum.h"
 #include "nn/files/safetensors_header.h"
 #include "tensor/base/text.h"
 

@@ -69,4 +69,9 @@ Tensor carried_rewards(const Tensor& reward, const TokenRows& rows);
 // Number of tokens that the policy sampled: u8 [B, T] → f64 [B, 1].
 Tensor response_lengths(const Tensor& mask);
 
+// The tensors on the CPU, without gradient. Those of one dtype and one device are joined there and copied at once, so
+// that the host waits for the device once; their copies share memory. A tensor that is on the CPU shares its own
+// memory, an undefined one stays undefined.
+std::vector<Tensor> read_back(const std::vector<Tensor>& xs);
+
 }  // namespace pg::rl

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "nn/train/schedule.h"
-#include "rl/text/laps.h"
 #include "rl/text/ranks.h"
+#include "rl/text/speed.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 #include "tensor/measure/profile.h"

@@ -1,8 +1,8 @@
 // Rows of a batch for an update.
-#include "rl/text/mini_batch.h"
-
 #include <algorithm>
 #include <numeric>
+
+#include "rl/text/update.h"
 
 namespace pg::rl {
 

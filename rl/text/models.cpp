@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rl/methods/batch.h"
 #include "rl/methods/kl.h"
-#include "rl/methods/read_back.h"
 #include "rl/methods/statistics.h"
 #include "rl/text/references.h"
 #include "tensor/base/error.h"

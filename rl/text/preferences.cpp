@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "rl/methods/read_back.h"
+#include "rl/methods/batch.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "nn/ranks/gradient_sum.h"
-#include "rl/methods/read_back.h"
+#include "rl/methods/batch.h"
 #include "rl/methods/statistics.h"
 #include "rl/methods/value_loss.h"
 

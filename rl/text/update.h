@@ -1,6 +1,11 @@
 #pragma once
-// The loss of some responses under an algorithm, combining its axes.
+// The loss of some responses under an algorithm, combining its axes; and the mini-batches and micro-batches of an
+// update.
+#include <vector>
+
 #include "rl/methods/algorithm.h"
+#include "rl/methods/batch.h"
+#include "rl/policy_loss.h"
 #include "rl/text/metrics.h"
 #include "rl/text/references.h"
 #include "tensor/comm/comm.h"
@@ -54,5 +59,15 @@ std::vector<LossSums> gathered(Comm& comm, std::vector<LossSums> parts);
 // `part` must have old_log_prob, sampler_log_prob and advantage; for a KL in the loss also ref_log_prob; for a critic
 // also value and returns. Writes `terms` and reads nothing from the policy's device.
 Tensor micro_batch_loss(const Update& update, const Batch& part, LossTerms& terms);
+
+// 0 … B - 1.
+std::vector<size_t> all_rows(const Batch& batch);
+// Splits rows of the batch into micro-batches of `size` (0: one). Responses to one prompt are sorted together, so that
+// it is computed once for them.
+std::vector<std::vector<size_t>> micro_batches(const Batch& batch, std::vector<size_t> rows, int64_t size);
+// The rows that have an advantage; the first row if none has. batch.advantage is f64.
+std::vector<size_t> rows_with_advantage(const Batch& batch, const std::vector<size_t>& rows);
+// The divisors of the losses of these rows; a response has at most max_length tokens.
+Denominators denominators_of(const Batch& batch, const std::vector<size_t>& rows, int64_t max_length);
 
 }  // namespace pg::rl

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tasks/bpe/normalizer.h"
+#include "tasks/bpe/post_processor.h"
 #include "tasks/bpe/regex.h"
 
 namespace pg {

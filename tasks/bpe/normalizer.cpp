@@ -1,11 +1,10 @@
 // Normalizers: none, and Unicode's normal form C by utf8proc.
-#include "tasks/bpe/normalizer.h"
-
 #include <utf8proc.h>
 
 #include <cstdlib>
 #include <memory>
 
+#include "tasks/bpe/post_processor.h"
 #include "tasks/data/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"

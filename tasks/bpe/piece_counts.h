@@ -1,5 +1,6 @@
 #pragma once
-// How often each piece of a text occurs, for the training of BPE.
+// How often each piece of a text occurs, for the training of BPE, and where a long text can be cut into parts.
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "tasks/bpe/added_tokens.h"
 #include "tasks/bpe/pretokenizer.h"
+#include "tasks/bpe/regex.h"
 
 namespace pg {
 
@@ -47,5 +49,13 @@ class PieceCounts {
 // between a character that is no white space and a letter or digit.
 PieceCounts count_pieces(std::span<const std::string_view> texts, const std::vector<AddedToken>& special,
                          const Normalizer& normalizer, const Pretokenizer& pretokenizer);
+
+// Whether "\r\n" ends a line too. A text that is cut there must be encoded with LF in its place (unix_text).
+enum class LineEnds { lf, lf_or_crlf };
+
+// The first place after byte `from` that follows a line end between a character that is no white space and a letter or
+// digit; the size of the text if there is none. Every row of split_patterns() splits the text there
+// (Pretokenizer::splits_at_line_cuts).
+size_t line_cut(std::string_view text, size_t from, RegexScratch& scratch, LineEnds ends = LineEnds::lf);
 
 }  // namespace pg

@@ -1,5 +1,5 @@
 #pragma once
-// The post-processor of a tokenizer.json: the special tokens that are put around every text.
+// What a tokenizer.json does to a text before it is split, and the special tokens that it puts around every text.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,5 +20,22 @@ PostProcessor post_processor(std::string_view json);
 // A TemplateProcessing that puts these tokens around a text.
 PostProcessor surrounding(const std::vector<std::pair<int32_t, std::string>>& before,
                           const std::vector<std::pair<int32_t, std::string>>& after);
+
+// Unicode's normal form C of the valid UTF-8 in `text`; bytes that belong to no character stay as they are.
+std::string nfc(std::string_view text);
+
+class Normalizer {
+ public:
+  // `json` is the value of "normalizer": null, {"type": "NFC"}, or a "Sequence" of these. Error naming another type.
+  explicit Normalizer(std::string_view json = "null");
+
+  bool changes_text() const { return nfc_; }
+  std::string operator()(std::string_view text) const { return nfc_ ? nfc(text) : std::string(text); }
+  const std::string& json() const { return json_; }
+
+ private:
+  std::string json_;
+  bool nfc_ = false;
+};
 
 }  // namespace pg

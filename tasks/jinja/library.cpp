@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 
-#include "tasks/jinja/texts.h"
 #include "tensor/base/error.h"
 #include "tensor/base/table.h"
 

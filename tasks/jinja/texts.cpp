@@ -1,10 +1,9 @@
 // Texts as Python's methods of str treat them.
-#include "tasks/jinja/texts.h"
-
 #include <algorithm>
 #include <cctype>
 
 #include "tasks/data/utf8.h"
+#include "tasks/jinja/library.h"
 #include "tensor/base/error.h"
 
 namespace pg::jinja {

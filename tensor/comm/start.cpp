@@ -1,11 +1,10 @@
 // Reads the variables by which programs that start ranks tell each one its number.
-#include "tensor/comm/start.h"
-
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "tensor/base/error.h"
+#include "tensor/comm/launch.h"
 #include "tensor/comm/links.h"
 #include "tensor/comm/shared_group.h"
 #include "tensor/comm/socket_meeting.h"

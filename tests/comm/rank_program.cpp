@@ -9,7 +9,7 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
-#include "tensor/comm/start.h"
+#include "tensor/comm/launch.h"
 
 using namespace pg;
 

@@ -1,8 +1,8 @@
 // Fuzz target: a tokenizer.json. A tokenizer that is read encodes a text, decodes its ids, and repeats itself as JSON.
 // sources: tasks/bpe/added_tokens.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/byte_level.cpp
-// sources: tasks/bpe/line_cut.cpp tasks/bpe/normalizer.cpp tasks/bpe/post_processor.cpp tasks/bpe/pretokenizer.cpp
+// sources: tasks/bpe/piece_counts.cpp tasks/bpe/normalizer.cpp tasks/bpe/post_processor.cpp tasks/bpe/pretokenizer.cpp
 // sources: tasks/bpe/regex.cpp tasks/bpe/token_table.cpp tasks/bpe/tokenizer_json.cpp tasks/bpe/vocabulary.cpp
-// sources: tasks/data/tokenizer.cpp tasks/data/utf8.cpp tensor/base/fields.cpp tensor/base/control_group.cpp
+// sources: tasks/data/tokenizer.cpp tasks/data/utf8.cpp tensor/base/fields.cpp tensor/base/cores.cpp
 // sources: tensor/base/cores.cpp tensor/base/parallel.cpp tensor/base/text.cpp tensor/base/json.cpp
 // sources: tensor/base/json_text.cpp
 // libraries: pcre2-8 utf8proc

@@ -4,7 +4,7 @@
 #include "nn/files/checkpoint.h"
 #include "nn/files/peft.h"
 #include "nn/files/pretrained.h"
-#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
 #include "nn/transformer.h"
 #include "nn/variants/lora.h"
 #include "tensor/base/files/mapped_file.h"

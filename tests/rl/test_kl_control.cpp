@@ -3,7 +3,6 @@
 
 #include "nn/optim.h"
 #include "rl/methods/kl_control.h"
-#include "rl/methods/shaping.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

@@ -1,7 +1,7 @@
 // Cutting a long text: the parts have the ids of the whole.
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/bpe/bpe_train.h"
-#include "tasks/bpe/line_cut.h"
+#include "tasks/bpe/piece_counts.h"
 #include "tasks/bpe/pretokenizer.h"
 #include "tasks/data/stories.h"
 #include "tensor/base/random.h"

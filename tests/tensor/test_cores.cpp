@@ -4,7 +4,6 @@
 #include <fstream>
 #include <thread>
 
-#include "tensor/base/control_group.h"
 #include "tensor/base/cores.h"
 #include "tests/catch.h"
 

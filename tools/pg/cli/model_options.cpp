@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tensor/backend.h"
-#include "tensor/base/control_group.h"
+#include "tensor/base/cores.h"
 #include "tensor/base/error.h"
 #include "tools/pg/cli/progress.h"
 

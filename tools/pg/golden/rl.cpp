@@ -3,8 +3,8 @@
 
 #include "rl/methods/algorithm.h"
 #include "rl/methods/kl.h"
+#include "rl/methods/kl_control.h"
 #include "rl/methods/preference_loss.h"
-#include "rl/methods/shaping.h"
 #include "rl/methods/value_loss.h"
 #include "tools/pg/golden/ops.h"
 

@@ -20,7 +20,6 @@
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
 #include "tensor/comm/nccl_rank.h"
-#include "tensor/comm/start.h"
 #include "tools/pg/cli/process.h"
 #include "tools/pg/cli/progress.h"
 

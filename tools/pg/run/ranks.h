@@ -38,7 +38,7 @@ inline constexpr const char* kPartForEachRank = "with --ranks and unless given, 
 void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& options, const Given& given);
 
 // Runs `work` with a Comm of tensors on `device`, the text of --device, and returns its exit status. One rank without
-// restarts is this process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h).
+// restarts is this process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/launch.h).
 // Otherwise the ranks are new processes (tensor/comm/launch.h) that end together: a rank whose command has returned
 // waits for the others.
 //

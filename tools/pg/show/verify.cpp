@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "nn/files/checkpoint.h"
-#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
 #include "nn/files/tensor_source.h"
 #include "tasks/data/token_file.h"
 #include "tensor/base/error.h"

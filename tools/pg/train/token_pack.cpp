@@ -6,7 +6,7 @@
 
 #include "tasks/bpe/bpe_merge.h"
 #include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/bpe/line_cut.h"
+#include "tasks/bpe/piece_counts.h"
 #include "tasks/data/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/mapped_file.h"
