@@ -23,13 +23,13 @@ awk -v out="$work/diff" '
   /^```$/ { if (inside) close(file); inside = 0 }
   inside { print >file }
   /^```diff$/ { inside = 1; file = sprintf("%s%d", out, ++n); print "in section: " title >file }' docs/EXTENDING.md
-[ "$(grep -c '^```diff$' docs/EXTENDING.md)" = 8 ] || fail 'docs/EXTENDING.md does not have eight diffs'
-for diff in "$work"/diff[1-8]; do
+[ "$(grep -c '^```diff$' docs/EXTENDING.md)" = 9 ] || fail 'docs/EXTENDING.md does not have nine diffs'
+for diff in "$work"/diff[1-9]; do
   (cd "$tree" && patch -p1 -F 0) <"$diff" >"$log" 2>&1 ||
     fail "docs/EXTENDING.md: a diff does not apply ($(sed -n 1p "$diff"))"
 done
 
-[ "$cmake" ] || { echo 'extending: eight diffs apply'; exit 0; }
+[ "$cmake" ] || { echo 'extending: nine diffs apply'; exit 0; }
 
 cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 jobs=$(nproc 2>/dev/null || sysctl -n hw.ncpu)
@@ -73,7 +73,24 @@ says Corridor "$pg" env --help
 says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 \
   --threads 1 --name corridor
 
+biased() { # biased NAME OPTION...: a model of the family of Llama, and its folder of Hugging Face
+  name=$1
+  shift
+  says 'validation loss' "$pg" train --data stories --tokenizer tokenizer.json --norm rms --positions rope \
+    --mlp swiglu --bias false --layers 1 --heads 2 --width 16 --context 16 --batch 2 --steps 2 --eval-batches 1 \
+    --threads 1 --name "$name" "$@"
+  says "folder_$name" "$pg" export runs/*_"$name" "folder_$name"
+}
+biased without
+biased with --attention-bias true
+grep -q '"attention_bias": false' folder_without/config.json || fail 'config.json does not say that there are no biases'
+grep -q '"attention_bias": true' folder_with/config.json || fail 'config.json does not say that there are biases'
+says 'o_proj.bias' grep -a -o 'o_proj.bias' folder_with/model.safetensors
+says folder_again "$pg" export folder_with folder_again
+cmp -s folder_with/model.safetensors folder_again/model.safetensors ||
+  fail 'the biases are not read as they are written'
+
 rows=$(cd "$tree/lessons/03_language_model" && cat mutants.cpp mistakes.cpp | grep -c '^  *{"[a-z0-9_]*", "03')
 says "$rows mutants, 0 wrongly graded" ../build/lesson3_mutants
 grep -q backward_of_scores "$tree/lessons/03_language_model/mistakes.cpp" || fail 'there is no new mistake'
-echo 'extending: eight examples work'
+echo 'extending: nine examples work'
