@@ -11,7 +11,6 @@
 
 #include "autograd/tape.h"
 #include "nn/layers.h"
-#include "nn/model_identity.h"
 #include "nn/module.h"
 #include "nn/transformer_config.h"
 #include "nn/variants.h"
@@ -67,7 +66,6 @@ struct Transformer : Module {
   Norm ln_f;                            // after the last block
   std::optional<Linear> lm_head;        // the output head, if it is not tied
   std::optional<Int8Weight> tied_int8;  // replaces wte.weight in a tied head (nn/variants/int8.h)
-  ModelIdentity identity;               // of the decoders that generate() keeps for this model
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;

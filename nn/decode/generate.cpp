@@ -26,8 +26,10 @@ struct Row {
 
 class Generation {
  public:
-  Generation(Transformer& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
+  Generation(Transformer& model, KeptDecoders& kept, const std::vector<std::vector<int32_t>>& prompts,
+             const GenerateOptions& options)
       : model_(model),
+        kept_(kept),
         options_(options),
         decoding_{options.greedy, options.sampling, options.log_prob_at_temperature},
         block_size_(model.config.block_size),
@@ -124,6 +126,7 @@ class Generation {
   size_t samples() const { return static_cast<size_t>(options_.samples); }
 
   Transformer& model_;
+  KeptDecoders& kept_;
   const GenerateOptions& options_;
   const DecodingOptions decoding_;
   const int64_t block_size_;
@@ -145,8 +148,9 @@ class Generation::Scheduler {
         ahead_(all.model_.device().on_host() || all.options_.respond ? 0 : 1),
         waiting_(all.rows_.size() / all.samples()),
         // A prompt whose rows find too few slots is held until the last of them has one.
-        decoder_(all.model_, static_cast<int64_t>(capacity_), room(), all.decoding_,
-                 capacity_ < all.rows_.size() && all.samples() > 1) {
+        kept_(all.kept_.take(static_cast<int64_t>(capacity_), room(), all.decoding_,
+                             capacity_ < all.rows_.size() && all.samples() > 1)),
+        decoder_(&kept_->decoder) {
     // Prompts of equal length are read as one batch.
     std::iota(waiting_.begin(), waiting_.end(), size_t{0});
     std::stable_sort(waiting_.begin(), waiting_.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
@@ -161,7 +165,7 @@ class Generation::Scheduler {
       if (admit()) continue;  // the first token of a row may be its last
       if (!slots_.empty()) next();
     }
-    decoder_.keep();
+    all_.kept_.keep(std::move(kept_));
   }
 
  private:
@@ -258,7 +262,8 @@ class Generation::Scheduler {
   Generation& all_;
   const size_t capacity_, ahead_;
   std::vector<size_t> waiting_;  // prompts
-  DecoderLease decoder_;
+  std::unique_ptr<KeptDecoder> kept_;
+  Decoder* const decoder_;                     // of `kept_`
   std::vector<size_t> slots_;                  // the row in each slot of the cache
   std::deque<std::vector<size_t>> in_flight_;  // the rows of each pass whose results have not been taken
   size_t read_ = 0;                            // prompts already read
@@ -286,9 +291,13 @@ std::vector<Generated> Generation::run() {
 
 }  // namespace
 
-std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
-                                const GenerateOptions& options) {
-  check_causal(model.config, "generate");
+Sampler::Sampler(Transformer& model) : model_(model), kept_(std::make_unique<KeptDecoders>(model)) {}
+Sampler::~Sampler() = default;
+void Sampler::release() { kept_->release(); }
+
+std::vector<Generated> Sampler::generate(const std::vector<std::vector<int32_t>>& prompts,
+                                         const GenerateOptions& options) {
+  check_causal(model_.config, "generate");
   check(options.max_new_tokens >= 0, "generate: max_new_tokens must not be negative, got {}", options.max_new_tokens);
   check(options.samples >= 1 && options.max_rows >= 0,
         "generate: expected at least one sample per prompt and max_rows 0 or more, got {} and {}", options.samples,
@@ -297,10 +306,15 @@ std::vector<Generated> generate(Transformer& model, const std::vector<std::vecto
         "generate: respond and slide cannot be combined: respond needs all positions in the cache");
   if (!options.greedy) check_sample_options(options.sampling);
   NoGrad no_grad;
-  EvalMode eval_mode(model);
-  Generation generation(model, prompts, options);
+  EvalMode eval_mode(model_);
+  Generation generation(model_, *kept_, prompts, options);
   if (options.max_new_tokens == 0) return std::vector<Generated>(prompts.size() * static_cast<size_t>(options.samples));
   return generation.run();
+}
+
+std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
+                                const GenerateOptions& options) {
+  return Sampler(model).generate(prompts, options);
 }
 
 }  // namespace pg

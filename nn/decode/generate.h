@@ -2,6 +2,7 @@
 // Text generation: many rows at once, each with its own length, random stream and end.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -57,8 +58,27 @@ struct Generated {
   FinishReason finish = FinishReason::length;
 };
 
-// Continues each prompt (at least one token, at most block_size). Result i belongs to prompt i / samples. Error if the
-// model is not causal.
+class KeptDecoders;
+
+// Generates with a model, which must outlive it. On a CUDA device it keeps the decoders of its last two kinds of calls,
+// with caches and graphs: a later call with as many rows, or nearly, records and allocates nothing. It belongs to one
+// thread.
+class Sampler {
+ public:
+  explicit Sampler(Transformer& model);
+  ~Sampler();
+  // Continues each prompt (at least one token, at most block_size). Result i belongs to prompt i / samples. Error if
+  // the model is not causal.
+  std::vector<Generated> generate(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options);
+  // Frees what is kept, as happens when the device is full.
+  void release();
+
+ private:
+  Transformer& model_;
+  std::unique_ptr<KeptDecoders> kept_;
+};
+
+// One call of a Sampler.
 std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options);
 

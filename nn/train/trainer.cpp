@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "autograd/op_util.h"
-#include "nn/decode/kept_decoders.h"
 #include "nn/ranks/zero_memory.h"
 #include "nn/train/run_steps.h"
 #include "nn/variants/denoiser.h"
@@ -13,6 +12,7 @@
 #include "tensor/base/random.h"
 #include "tensor/measure/timeline.h"
 #include "tensor/paged_memory.h"
+#include "tensor/reclaim.h"
 
 namespace pg {
 namespace {
@@ -213,7 +213,7 @@ bool Trainer::run_on_device(const std::function<bool()>& should_stop) {
       config_.graph && comm_.size() == 1 && backend(model_.device()).records() && model_.config.largest_dropout() == 0;
   // From the second step on, all memory is allocated and all algorithms are selected.
   if (can_record && !graph_ && steps_alike_ >= 2) {
-    release_idle_decoders();
+    call_reclaimers(model_.device());
     empty_cache(model_.device());  // a graph has its own memory
     graph_ = std::make_unique<Graph>(model_.device(), [this] { compute({}); });
   }

@@ -66,7 +66,6 @@ void quantize_weights(Transformer& model) {
     layers[i].layer->int8 = std::move(weights[i]);
     layers[i].layer->weight = Tensor();
   }
-  model.identity = ModelIdentity();  // releases decoders whose graphs read the released weights
 }
 
 Int8Effect quantize_weights(Transformer& model, std::span<const int32_t> ids) {

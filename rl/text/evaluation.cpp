@@ -105,7 +105,8 @@ std::vector<EvalResponse> evaluate(Transformer& model, const TextTask& task, con
                                          .temperature = config.temperature,
                                          .greedy = config.greedy,
                                          .seed = config.seed,
-                                         .first_row = static_cast<uint64_t>(first * config.samples)});
+                                         .first_row = static_cast<uint64_t>(first * config.samples),
+                                         .sampler = config.sampler});
   std::vector<EvalResponse> all;
   for (size_t i = 0; i < experience.responses.size(); ++i) {
     const Response& r = experience.responses[i];

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/transformer.h"
+#include "nn/decode/generate.h"
 #include "rl/methods/statistics.h"
 #include "tasks/text/text_task.h"
 
@@ -38,6 +38,7 @@ struct EvalConfig {
   double temperature = 1;
   bool greedy = false;
   uint64_t seed = 1;  // response s to problem p uses random stream p·samples + s, whatever is evaluated at a time
+  Sampler* sampler = nullptr;  // of the model, kept between calls; null: each call has its own
 };
 // Replaces each answer by the first one to the problem that is the same. After 32 different answers only the same text
 // counts, so that the cost is bounded.

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "nn/decode/generate.h"
 #include "rl/text/models.h"
 #include "tensor/base/error.h"
 
@@ -13,7 +12,7 @@ namespace pg::rl {
 namespace {
 
 // Exhaustive first step: V rows per prompt, row v starts with token v.
-std::vector<Generated> begin_with_every_token(Transformer& policy, const TextTask& task,
+std::vector<Generated> begin_with_every_token(Sampler& policy, const TextTask& task,
                                               const std::vector<std::vector<int32_t>>& prompts, GenerateOptions g) {
   check(g.samples == task.vocab_size() && task.max_answers() == 0,
         "rollout: exhaustive means {} samples, one for each token, of a task of one turn; got {} of {}",
@@ -34,7 +33,7 @@ std::vector<Generated> begin_with_every_token(Transformer& policy, const TextTas
       return inner(row, all);
     };
   }
-  std::vector<Generated> rows = generate(policy, begun, g);
+  std::vector<Generated> rows = policy.generate(begun, g);
   for (size_t i = 0; i < rows.size(); ++i) {
     const int32_t first = begun[i].back();
     if (first == task.end_id()) {
@@ -132,8 +131,10 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
   Experience experience;
   experience.samples = o.samples;
   g.stats = &experience.work;
+  Sampler own(policy);
+  Sampler& sampler = o.sampler ? *o.sampler : own;
   std::vector<Generated> rows =
-      o.exhaustive ? begin_with_every_token(policy, task, prompts, g) : generate(policy, prompts, g);
+      o.exhaustive ? begin_with_every_token(sampler, task, prompts, g) : sampler.generate(prompts, g);
   if (o.should_stop && o.should_stop()) {
     experience.responses.resize(rows.size());
     return experience;

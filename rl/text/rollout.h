@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/transformer.h"
+#include "nn/decode/generate.h"
 #include "rl/text/experience.h"
 #include "tasks/text/text_task.h"
 
@@ -24,7 +24,8 @@ struct RolloutOptions {
   bool exhaustive = false;
   // They end a response as TextTask::stop_texts() do, even if found inside a token, and stay in it.
   std::vector<std::string> stop_strings = {};
-  bool entropy = false;  // Response::entropy is measured, which takes one more forward pass
+  Sampler* sampler = nullptr;  // of the policy, kept between calls; null: this call has its own
+  bool entropy = false;        // Response::entropy is measured, which takes one more forward pass
   // If set, asked between tokens, on this rank only. Once it has answered true, which it must repeat, the responses are
   // without tokens and scores; the caller must not use them.
   std::function<bool()> should_stop = {};

@@ -35,6 +35,7 @@ RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& 
     : one_rank_(comm ? nullptr : single_rank(policy.device())),
       comm_(comm ? *comm : *one_rank_),
       policy_(policy),
+      sampler_(policy),
       task_(task),
       config_(checked(config)),
       judge_(std::move(judge)),
@@ -87,7 +88,8 @@ void RlTrainer::weigh_parts(std::vector<Response>& responses) const {
   }
 }
 
-Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options) {
+Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, RolloutOptions options) {
+  options.sampler = &sampler_;
   Experience all = rollout_on_ranks(comm_, policy_, task_, problems, options, [this](std::vector<Response>& responses) {
     if (judge_) {  // rollout() has checked the task's own scores
       judge_(responses);

@@ -135,7 +135,7 @@ class RlTrainer {
  private:
   Metrics try_step(const RlHooks& hooks);
   bool sample(double temperature, const RlHooks& hooks, Metrics& metrics, Experience& experience);
-  Experience sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options);
+  Experience sample_on_ranks(const std::vector<Problem>& problems, RolloutOptions options);
   void weigh_parts(std::vector<Response>& responses) const;
   void add_penalties(Batch& batch, const Experience& experience);
   void score_tokens_before_update(Batch& batch, double temperature, const RlHooks& hooks);
@@ -151,6 +151,7 @@ class RlTrainer {
   const std::unique_ptr<Comm> one_rank_;  // if no group was given
   Comm& comm_;
   Transformer& policy_;
+  Sampler sampler_;  // of the policy
   const TextTask& task_;
   const RlConfig config_;
   const Judge judge_;

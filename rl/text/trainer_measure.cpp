@@ -23,7 +23,8 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
 }
 
 Metrics RlTrainer::evaluate(Experience* responses) {
-  const RolloutOptions options{.max_rows = config_.max_rows, .stop_strings = config_.stop_strings};
+  const RolloutOptions options{
+      .max_rows = config_.max_rows, .stop_strings = config_.stop_strings, .sampler = &sampler_};
   return evaluate_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options, responses);
 }
 

@@ -53,6 +53,7 @@ Timed time_generation(Transformer& model, const std::vector<std::vector<int32_t>
   GenerateOptions options;
   options.max_new_tokens = tokens;
   const int warm_up = greedy ? 1 : 2;
+  Sampler sampler(model);
   for (int run = 0; run < warm_up + repeat; ++run) {
     options.greedy = greedy || run == 0;
     const size_t all_tokens = prompts.size() * static_cast<size_t>(tokens);
@@ -64,7 +65,7 @@ Timed time_generation(Transformer& model, const std::vector<std::vector<int32_t>
       if (made == prompts.size()) first = Clock::now();
       if (made == all_tokens) last = Clock::now();
     };
-    const std::vector<Generated> all = generate(model, prompts, options);
+    const std::vector<Generated> all = sampler.generate(prompts, options);
     check(made == all_tokens, "bench: {} tokens were generated instead of {}", made, all_tokens);
     if (run >= warm_up) {
       first_samples.push_back(seconds(first - start));
@@ -91,7 +92,8 @@ std::vector<Entry> bench_generation(const std::string& label, const BenchModel& 
   Entry entry{"generate", label, "with KV cache"};
   entry.tokens = static_cast<double>(rows * options.max_new_tokens);
   const std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows), {0});
-  entry.timing = time_of([&] { generate(model, prompts, options); }, repeat);
+  Sampler sampler(model);
+  entry.timing = time_of([&] { sampler.generate(prompts, options); }, repeat);
   return {entry};
 }
 

@@ -46,7 +46,8 @@ struct LoadedModel {
   std::string run;
   int64_t step = 0;
   std::unique_ptr<Transformer> model;
-  std::string weights;  // hash
+  std::unique_ptr<Sampler> sampler = {};  // of the model
+  std::string weights;                    // hash
 };
 
 LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device,
@@ -215,11 +216,13 @@ void Evaluation::read_folder() {
 
 // Samples the responses that are missing. False if it was interrupted.
 bool Evaluation::respond() {
-  const rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
+  rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
   Progress progress(std::ssize(responses), total());
   while (std::ssize(responses) < total()) {
     const int64_t done = std::ssize(responses), which = done / each(), first = done % each() / o.samples;
-    const LoadedModel& model = models[static_cast<size_t>(which)];
+    LoadedModel& model = models[static_cast<size_t>(which)];
+    if (!model.sampler) model.sampler = std::make_unique<Sampler>(*model.model);
+    config.sampler = model.sampler.get();
     std::vector<std::string> lines;
     for (const rl::EvalResponse& r :
          rl::evaluate(*model.model, *task, problems, first, std::min(first + rows(), count()), config)) {

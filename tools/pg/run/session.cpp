@@ -15,8 +15,10 @@ RunSession::RunSession(Comm& comm, const RunOptions& options, std::string comman
 void RunSession::begin(int64_t done, int64_t total, const std::string& name, int zero) {
   done_ = done;
   total_ = total;
-  folder_ =
-      start_run(comm_, std::move(opened_.folder), done, options_.out, options_.name.empty() ? name : options_.name);
+  const std::string& chosen = options_.name.empty() ? name : options_.name;
+  if (auto made = start_run(comm_, std::move(opened_.folder), done, options_.out, chosen)) {
+    folder_.emplace(std::move(*made));
+  }
   path_ = path_on_ranks(comm_, folder_, zero);
   if (folder_) folder_->save_config(options_.config);
   catch_interrupt();

@@ -48,7 +48,7 @@ std::vector<Field> fields(SftOptions& o) {
        {zero_field(o.ranks)}});
 }
 
-void print_sft_memory(const SftOptions& o, const Transformer& policy, const TextTask& task, Comm& comm) {
+void print_sft_memory(const SftOptions& o, Transformer& policy, const TextTask& task, Comm& comm) {
   const TransformerConfig used = used_config(policy, task);
   check_batch_memory(used, o.batch, "a smaller --batch");
   print_memory(stdout,

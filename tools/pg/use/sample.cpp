@@ -80,9 +80,9 @@ struct Sample {
   double seconds = 0;
 };
 
-class Sampler {
+class SampleWriter {
  public:
-  Sampler(const SampleCommandOptions& o, const Given& given, RunModel& m)
+  SampleWriter(const SampleCommandOptions& o, const Given& given, RunModel& m)
       : o_(o), tokens_given_(given.has("tokens")), m_(m) {
     check(!m.model->config.causal || (!given.has("steps") && !given.has("order")),
           "sample: --steps and --order are for a masked denoiser; {} predicts the next token", o.run);
@@ -163,7 +163,7 @@ class Sampler {
     options_.on_token = [&](int64_t, int32_t token) { show(stop.take(decoder.push(token))); };
     options_.stop = [&](int64_t, std::span<const int32_t>) { return stop.stopped(); };
     const auto begin = std::chrono::steady_clock::now();
-    const Generated row = m_.model->config.causal ? generate(*m_.model, {prompt}, options_)[0] : fill(prompt);
+    const Generated row = m_.model->config.causal ? sampler_.generate({prompt}, options_)[0] : fill(prompt);
     sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     sample.tokens = row.tokens;
     sample.log_probs = row.log_probs;
@@ -214,11 +214,12 @@ class Sampler {
   const SampleCommandOptions& o_;
   const bool tokens_given_;
   RunModel& m_;
+  pg::Sampler sampler_{*m_.model};
   GenerateOptions options_;
   uint64_t row_ = 0;  // each sample draws from its own random stream
 };
 
-void interact(Sampler& sampler, const std::string& usual) {
+void interact(SampleWriter& sampler, const std::string& usual) {
   const bool terminal = isatty(STDIN_FILENO) == 1;
   const auto ask = [&] {
     if (terminal) fmt::print(stderr, "> ");
@@ -250,7 +251,7 @@ int sample(const SampleCommandOptions& o, const Given& given) {
   if (model.model->config.causal) {  // a denoiser has a row for its mask
     model.model = without_unused_rows(std::move(model.model), model.tokenizer->vocab_size());
   }
-  Sampler sampler(o, given, model);
+  SampleWriter sampler(o, given, model);
   if (o.int8) hold_int8(model, prompt);
   if (o.interactive) {
     interact(sampler, model.prompt);
