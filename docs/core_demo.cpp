@@ -68,7 +68,9 @@ struct Method {
   Tensor (*advantage)(const Tensor& rewards);  // [N, G] → [N, G], N prompts with G responses each
   double low, high;                            // -min(ratio·A, clip(ratio, 1 - low, 1 + high)·A); both 0: -A·log π
   Tensor (*add_up)(const Tensor& loss, const Tensor& mask, const rl::Denominators& total);
-  int epochs;               // updates from the same responses
+  int epochs;  // updates from the same responses
+  int steps;
+  double lr;                // lower where no clip bounds an update: at 3e-3 the policy soon gives one answer only
   bool only_mixed = false;  // groups whose rewards are all equal are left out
 };
 Tensor unchanged(const Tensor& r) { return r; }
@@ -76,12 +78,13 @@ Tensor whitened(const Tensor& r) { return rl::whiten(r); }
 Tensor over_mean(const Tensor& r) { return rl::group_mean_advantage(r); }
 Tensor over_others(const Tensor& r) { return rl::leave_one_out_advantage(r); }
 Tensor standardised(const Tensor& r) { return rl::group_std_advantage(r); }
-constexpr Method kMethods[] = {{"reinforce", "Williams 1992", unchanged, 0, 0, rl::sequence_sum, 1},
-                               {"ppo", "Schulman et al. 2017, without a critic", whitened, 0.2, 0.2, rl::token_mean, 4},
-                               {"rloo", "Ahmadian et al. 2024", over_others, 0, 0, rl::sequence_sum, 1},
-                               {"grpo", "Shao et al. 2024", standardised, 0.2, 0.2, rl::sequence_mean, 2},
-                               {"dr_grpo", "Liu et al. 2025", over_mean, 0.2, 0.2, rl::constant_length_mean, 2},
-                               {"dapo", "Yu et al. 2025", standardised, 0.2, 0.28, rl::token_mean, 2, true}};
+constexpr Method kMethods[] = {
+    {"reinforce", "Williams 1992", unchanged, 0, 0, rl::sequence_sum, 1, 480, 1e-3},
+    {"ppo", "Schulman et al. 2017, without a critic", whitened, 0.2, 0.2, rl::token_mean, 4, 60, 3e-3},
+    {"rloo", "Ahmadian et al. 2024", over_others, 0, 0, rl::sequence_sum, 1, 300, 1e-3},
+    {"grpo", "Shao et al. 2024", standardised, 0.2, 0.2, rl::sequence_mean, 2, 120, 3e-3},
+    {"dr_grpo", "Liu et al. 2025", over_mean, 0.2, 0.2, rl::constant_length_mean, 2, 120, 3e-3},
+    {"dapo", "Yu et al. 2025", standardised, 0.2, 0.28, rl::token_mean, 2, 120, 3e-3, true}};
 
 constexpr int64_t kDigits = 2, kLength = kDigits + 1, kPrompts = 16, kSamples = 8, kRows = kPrompts * kSamples;
 constexpr int32_t kCopy = 10, kEnd = 11;  // the tokens after the digits and after the answer
@@ -117,7 +120,7 @@ void learn_to_copy(const Method& method) {
   Transformer policy = new_model(12, 2 * kLength, random);
   ParamSlab slab(policy);
   AdamW optimizer(slab, {.weight_decay = 0});
-  for (int step = 0; step <= 120; ++step) {
+  for (int step = 0; step <= method.steps; ++step) {
     const Tensor prompts = draw_prompts(random), ids = sampled(policy, prompts, kLength, random);
     const Tensor response = slice(ids, 1, kLength, 2 * kLength);
     Tensor mask = up_to_end(response);
@@ -128,10 +131,10 @@ void learn_to_copy(const Method& method) {
     const Tensor groups = reshape(reward, {kPrompts, kSamples});
     const Tensor advantage = reshape(method.advantage(groups), {kRows, 1});
     if (method.only_mixed) {
-      const Tensor mixed = rl::groups_with_signal(groups).view_reshape({kPrompts, 1});
-      mask = mask * contiguous(expand(mixed, {kPrompts, kSamples})).view_reshape({kRows, 1});
+      const Tensor mixed = reshape(cast(rl::groups_with_signal(groups), f32), {kPrompts, 1});
+      mask = cast(cast(mask, f32) * reshape(expand(mixed, {kPrompts, kSamples}), {kRows, 1}), u8);
     }
-    if (sum(mask.to(f32)).item() == 0) continue;  // no group has anything to learn from
+    if (sum(cast(mask, f32)).item() == 0) continue;  // no group has anything to learn from
     const rl::Denominators total = rl::denominators(mask, /*max_length=*/kLength);
     Tensor old;  // log π of the policy that sampled
     for (int epoch = 0; epoch < method.epochs; ++epoch) {
@@ -144,7 +147,7 @@ void learn_to_copy(const Method& method) {
       const Tensor loss = method.high == 0 ? rl::log_prob_loss(log_prob, advantage, mask)
                                            : rl::clip_loss(ratio, advantage, method.low, method.high);
       backward(method.add_up(loss, mask, total));
-      optimizer.step(/*lr=*/3e-3, clip_scale(grad_norm(slab), 1));
+      optimizer.step(method.lr, clip_scale(grad_norm(slab), 1));
     }
   }
 }

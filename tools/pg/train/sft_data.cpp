@@ -85,12 +85,12 @@ namespace {
 struct Tuning {
   RunModel start;
   const BpeTokenizer* tokenizer = nullptr;  // of `start`
-  ChatTemplate format;
+  ChatTemplate format = {};
   bool chat_style = false;
-  std::unique_ptr<TextTask> task;
-  std::vector<Problem> problems;
+  std::unique_ptr<TextTask> task = {};
+  std::vector<Problem> problems = {};
   int64_t longest = 0;  // tokens of a text
-  ChatData data;
+  ChatData data = {};
 };
 
 void add_task(Tuning& t, const SftDataRun& r) {
