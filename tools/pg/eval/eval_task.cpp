@@ -175,14 +175,14 @@ struct Evaluation {
   int64_t total() const { return each() * std::ssize(models); }
 
   void check_sizes() const;
+  void print_sizes() const;
   void read_folder();
   bool respond();
   EvalReport report(const std::vector<int64_t>& ks) const;
 };
 
-// Error if the responses do not fit into the memory; and says how much they take.
+// Error if the responses do not fit into the memory.
 void Evaluation::check_sizes() const {
-  const TransformerConfig used = used_config(*models[0].model, *task);
   for (const LoadedModel& m : models) {
     check_rollout_memory(used_config(*m.model, *task), std::min(rows(), count()) * o.samples,
                          "a smaller --max-rows or fewer --samples");
@@ -190,6 +190,10 @@ void Evaluation::check_sizes() const {
   check_memory(1e3 * static_cast<double>(each()) * static_cast<double>(models.size()),
                fmt::format("{} x {} responses of {} models", count(), o.samples, models.size()),
                "fewer --problems or --samples");
+}
+
+void Evaluation::print_sizes() const {
+  const TransformerConfig used = used_config(*models[0].model, *task);
   if (count() < o.problems)
     remark(stderr, "{} has {} held-out problems, fewer than {}\n", task->name(), count(), o.problems);
   print_memory(stderr,
@@ -273,6 +277,7 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   e.check_sizes();
   e.settings = settings_of(o, model, e.models, e.count(), device);
   if (!o.out.empty()) e.read_folder();
+  e.print_sizes();
   if (!e.respond()) return interrupt_status();
 
   const EvalReport report = e.report(ks);
