@@ -2,7 +2,7 @@
 #include "lessons/07_ppo/checks.h"
 
 #include "rl/control/actor_critic.h"
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "rl/policy_loss.h"
 
 namespace pg::lesson07 {

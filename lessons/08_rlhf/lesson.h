@@ -3,7 +3,7 @@
 #include "lessons/kit/lesson.h"
 #include "nn/train/trainer.h"
 #include "nn/transformer.h"
-#include "rl/methods/preference_loss.h"
+#include "rl/methods/other_losses.h"
 #include "rl/text/experience.h"
 
 namespace pg::lesson08 {

@@ -23,7 +23,7 @@
 #include "rl/advantages.h"
 #include "rl/control/actor_critic.h"
 #include "rl/control/vector_env.h"
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "rl/policy_loss.h"
 #include "tensor/base/fields.h"
 #include "tensor/comm/comm.h"
@@ -121,7 +121,7 @@ struct EnvReport {
   double policy_loss = 0, value_loss = 0, entropy = 0;
   double k1 = 0, k3 = 0;               // estimates of KL(policy that acted ‖ policy) on its actions
   double clip_low = 0, clip_high = 0;  // shares of ratios below 1 - config.clip_low and above 1 + config.clip_high
-  double value_clip = 0;               // share of clipped values (clipped_values in rl/methods/value_loss.h)
+  double value_clip = 0;               // share of clipped values (clipped_values in rl/methods/other_losses.h)
   double grad_norm = 0;                // before clipping
   double first_ratio_error = 0;        // largest |ratio - 1| of the first mini-batch; a value other than 0 is a bug
   double explained_variance = 0;       // of the returns by the values used for the advantages

@@ -1,6 +1,5 @@
 // Losses on preference pairs: Bradley-Terry and the variants of DPO.
-#include "rl/methods/preference_loss.h"
-
+#include "rl/methods/other_losses.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {

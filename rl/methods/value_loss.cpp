@@ -1,10 +1,9 @@
 // The critic's loss, clipped or not.
-#include "rl/methods/value_loss.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "rl/masked.h"
+#include "rl/methods/other_losses.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {

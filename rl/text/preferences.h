@@ -12,7 +12,7 @@
 #include "nn/optim.h"
 #include "nn/ranks/gradient_sum.h"
 #include "nn/train/schedule.h"
-#include "rl/methods/preference_loss.h"
+#include "rl/methods/other_losses.h"
 #include "rl/text/metrics.h"
 #include "rl/text/models.h"
 #include "rl/text/trainer.h"

@@ -10,7 +10,7 @@
 #include "rl/methods/batch.h"
 #include "rl/methods/kl.h"
 #include "rl/methods/kl_control.h"
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "rl/text/speed.h"
 #include "rl/text/update.h"
 #include "tensor/backend.h"

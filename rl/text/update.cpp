@@ -5,8 +5,8 @@
 
 #include "nn/ranks/gradient_sum.h"
 #include "rl/methods/batch.h"
+#include "rl/methods/other_losses.h"
 #include "rl/methods/statistics.h"
-#include "rl/methods/value_loss.h"
 
 namespace pg::rl {
 

@@ -4,6 +4,7 @@
 #include "tensor/cpu/rows.h"
 
 namespace pg::cpu {
+
 namespace {
 
 constexpr int64_t kColumns = 128;  // columns per task for the gradients of the weights
@@ -170,6 +171,16 @@ void rms_norm_backward(const View& dx, const View& dw, const View& dy, const Vie
           dw.as<T>(), nullptr, grads, in, [](int64_t) { return T(0); }, rstds, beta_w, 0);
     }
   });
+}
+
+void norm_matmul(const View& c, const View& sum, const View& x, const View& residual, const View& b,
+                 const NormMatmulArgs& args) {
+  if (args.rms) {
+    rms_norm(args.normed, args.rstd, sum, x, residual, args.norm_weight, args.eps);
+  } else {
+    layer_norm(args.normed, args.mean, args.rstd, sum, x, residual, args.norm_weight, args.norm_bias, args.eps);
+  }
+  matmul(c, args.normed, b, {.bias = args.bias, .activation = args.activation});
 }
 
 }  // namespace pg::cpu

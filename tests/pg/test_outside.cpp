@@ -18,7 +18,7 @@
 #include "tests/catch.h"
 #include "tools/pg/cli/process.h"
 #include "tools/pg/cli/progress.h"
-#include "tools/pg/golden/attributes.h"
+#include "tools/pg/golden/ops.h"
 #include "tools/pg/run/run_dir.h"
 
 using namespace pg;

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "rl/control/trainer.h"
+#include "rl/methods/other_losses.h"
 #include "rl/methods/statistics.h"
-#include "rl/methods/value_loss.h"
 #include "rl/text/imitation.h"
 #include "rl/text/models.h"
 #include "rl/text/preferences.h"

@@ -4,7 +4,7 @@
 #include "autograd/ops.h"
 #include "nn/train/trainer.h"
 #include "rl/methods/algorithm.h"
-#include "rl/methods/preference_loss.h"
+#include "rl/methods/other_losses.h"
 #include "rl/policy_loss.h"
 #include "rl/text/imitation.h"
 #include "rl/text/models.h"

@@ -3,8 +3,7 @@
 #include "autograd/check/gradcheck.h"
 #include "rl/methods/algorithm.h"
 #include "rl/methods/kl.h"
-#include "rl/methods/preference_loss.h"
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -4,7 +4,7 @@
 
 #include "rl/methods/algorithm.h"
 #include "rl/methods/kl.h"
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

@@ -1,5 +1,5 @@
 // Losses on pairs: values computed by hand, and identities between the losses.
-#include "rl/methods/preference_loss.h"
+#include "rl/methods/other_losses.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

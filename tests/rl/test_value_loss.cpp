@@ -1,7 +1,7 @@
 // The loss of a critic and the quality of its predictions.
 #include <limits>
 
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

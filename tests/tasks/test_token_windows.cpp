@@ -3,7 +3,6 @@
 #include <numeric>
 #include <set>
 
-#include "tasks/data/index_permutation.h"
 #include "tasks/data/token_windows.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"

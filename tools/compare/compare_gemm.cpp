@@ -27,7 +27,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
 #include "tensor/kernels.h"
-#include "tools/pg/bench/gemm_shapes.h"
+#include "tools/pg/bench/ceilings.h"
 
 extern char** environ;
 

@@ -3,7 +3,6 @@
 #include "tensor/kernels.h"
 #include "tools/pg/bench/bench.h"
 #include "tools/pg/bench/ceilings.h"
-#include "tools/pg/bench/gemm_shapes.h"
 
 namespace pg::tools {
 

@@ -1,6 +1,4 @@
 // The attributes of a golden case, read from JSON.
-#include "tools/pg/golden/attributes.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
+#include "tools/pg/golden/ops.h"
 
 namespace pg::tools {
 namespace {

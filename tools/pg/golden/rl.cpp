@@ -4,8 +4,7 @@
 #include "rl/methods/algorithm.h"
 #include "rl/methods/kl.h"
 #include "rl/methods/kl_control.h"
-#include "rl/methods/preference_loss.h"
-#include "rl/methods/value_loss.h"
+#include "rl/methods/other_losses.h"
 #include "tools/pg/golden/ops.h"
 
 namespace pg::tools {

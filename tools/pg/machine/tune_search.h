@@ -6,7 +6,7 @@
 
 #include "tensor/cpu/gemm/tuning.h"
 #include "tensor/dtype.h"
-#include "tools/pg/bench/gemm_shapes.h"
+#include "tools/pg/bench/ceilings.h"
 
 namespace pg::tools {
 
