@@ -1,10 +1,13 @@
 #pragma once
 // What checks of gradients share: leaves, random inputs, and the comparison of what arrives at a leaf.
+#include <array>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "autograd/ops.h"
 #include "lessons/kit/grader.h"
+#include "lessons/kit/mistakes.h"
 
 namespace pg::kit {
 
@@ -22,6 +25,30 @@ inline Tensor leaf(const Tensor& x) {
 }
 // The gradient of a leaf, or zeros if it has none.
 inline Value gradient_of(const Tensor& x) { return has_grad(x) ? Value(x.grad()) : Value(zeros_like(x)); }
+
+// The gradients that arrive at the inputs when dy goes back through call(wrong answer, leaves...): per input, those of
+// all wrong answers. An answer that throws is left out.
+template <class F, class Call, class... Inputs>
+std::array<std::vector<Mistake>, sizeof...(Inputs)> gradients_through(const std::vector<KnownMistake<F>>& rows,
+                                                                      const Call& call, const Tensor& dy,
+                                                                      const Inputs&... inputs) {
+  std::array<std::vector<Mistake>, sizeof...(Inputs)> all;
+  for (const KnownMistake<F>& row : rows) {
+    const std::array<Tensor, sizeof...(Inputs)> leaves{leaf(inputs)...};
+    try {
+      backward(std::apply([&](const auto&... x) { return call(row.wrong, x...); }, leaves), dy);
+    } catch (const Error&) {
+      continue;
+    }
+    for (size_t i = 0; i < leaves.size(); ++i) all[i].push_back({row.says, gradient_of(leaves[i])});
+  }
+  return all;
+}
+template <class F, class... Inputs>
+auto gradients_of(const std::vector<KnownMistake<F>>& rows, const Tensor& dy, const Inputs&... inputs) {
+  return gradients_through(
+      rows, [](F wrong, const auto&... x) { return wrong(x...); }, dy, inputs...);
+}
 
 // Whether the learner's result `x` is on the tape. If it is not, the check is WRONG with `advice`.
 inline constexpr const char* kUseOps = "use tensor operations only, without detach(), item(), data() and to_vector()";

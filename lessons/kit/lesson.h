@@ -92,7 +92,7 @@ struct Lesson {
   int number;
   std::string folder;  // "lessons/01_tensors"
   std::string title;
-  Impl reference, learner;
+  Impl reference, learner = {};
   std::vector<Check<Impl>> checks;
   std::function<void(Demo&, const Impl&)> demo;
   std::string exercise = "exercise.cpp";          // in the folder

@@ -3,7 +3,9 @@
 // wrong answers for the values that a learner with such a mistake gets; lessonN_mutants runs them as answers
 // (kit/mutants.h).
 #include <algorithm>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lessons/kit/diagnose.h"
@@ -16,7 +18,8 @@ struct KnownMistake {
   const char* check;  // "03.1"
   const char* says;   // "the columns sum to 1; the rows should"
   F wrong;
-  const char* also = "";  // other checks that find it: "07.2 07.3"
+  const char* also = "";   // other checks that find it: "07.2 07.3"
+  const char* needs = "";  // as in kit/mutants.h
 };
 
 namespace detail {
@@ -33,12 +36,46 @@ std::vector<KnownMistake<F>> first_of(const std::string& check, std::vector<Know
   std::stable_partition(rows.begin(), rows.end(), [&](const KnownMistake<F>& row) { return row.check == check; });
   return rows;
 }
+// What call(wrong answer) returns for each; one that throws is left out.
+template <class F, class Call>
+std::vector<Mistake> values_of(const std::vector<KnownMistake<F>>& rows, const Call& call) {
+  std::vector<Mistake> all;
+  for (const KnownMistake<F>& row : rows) {
+    try {
+      all.push_back({row.says, call(row.wrong)});
+    } catch (const Error&) {
+    }
+  }
+  return all;
+}
 // What each wrong answer returns for the arguments.
 template <class F, class... Args>
 std::vector<Mistake> results_of(const std::vector<KnownMistake<F>>& rows, const Args&... args) {
-  std::vector<Mistake> all;
-  for (const KnownMistake<F>& row : rows) all.push_back({row.says, row.wrong(args...)});
-  return all;
+  return values_of(rows, [&](F wrong) { return wrong(args...); });
 }
+
+// The name of a mistake as an argument of a template, so that no enum lists the mistakes of wrong answers again:
+//   template <Name mistake> double wrong_mean(...) { ... if (mistake == "no_division") ... }
+// and wrong_mean<"no_division"> is a wrong answer. A name that is misspelled makes no mistake: lessonN_mutants reports
+// it. Where a template of the whole function takes long to compile, the name is an argument of the function, and
+// wrong<mean, "no_division"> is the wrong answer:
+//   double mean(std::string_view mistake, ...)
+template <size_t n>
+struct Name {
+  char text[n]{};
+  constexpr Name(const char (&name)[n]) { std::copy_n(name, n, text); }
+  constexpr operator std::string_view() const { return {text, n - 1}; }
+  constexpr bool operator==(std::string_view other) const { return std::string_view(*this) == other; }
+};
+
+namespace detail {
+template <auto f, Name mistake, class Result, class... Args>
+constexpr auto with_mistake(Result (*)(std::string_view, Args...)) {
+  return +[](Args... args) -> Result { return f(mistake, args...); };
+}
+}  // namespace detail
+// f whose first argument is the name.
+template <auto f, Name mistake>
+constexpr auto wrong = detail::with_mistake<f, mistake>(f);
 
 }  // namespace pg::kit

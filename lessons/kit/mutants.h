@@ -34,12 +34,15 @@ struct Mutant {
 template <class Impl>
 struct Mutants {
   Mutants(std::initializer_list<Mutant<Impl>> rows) { all().insert(all().end(), rows); }
-  // The known mistakes of a member.
+  // The known mistakes of a member, and other answers in its place.
   template <class F>
-  Mutants(F Impl::*member, const std::vector<KnownMistake<F>>& mistakes) {
-    for (const KnownMistake<F>& row : mistakes) {
-      all().push_back(
-          {row.name, row.check, row.says, [=, wrong = row.wrong](Impl& m) { m.*member = wrong; }, row.also});
+  Mutants(F Impl::*member, const std::vector<KnownMistake<F>>& mistakes,
+          const std::vector<KnownMistake<F>>& others = {}) {
+    for (const auto* rows : {&mistakes, &others}) {
+      for (const KnownMistake<F>& row : *rows) {
+        all().push_back({row.name, row.check, row.says, [=, wrong = row.wrong](Impl& m) { m.*member = wrong; },
+                         row.also, row.needs});
+      }
     }
   }
   static std::vector<Mutant<Impl>>& all() {
