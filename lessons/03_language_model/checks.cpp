@@ -260,6 +260,4 @@ Impl reference() {
           .sample_token = pg::sample_token};
 }
 
-Impl learner() { return {softmax, cross_entropy_backward, adamw, filtered_probs, sample_token}; }
-
 }  // namespace pg::lesson03

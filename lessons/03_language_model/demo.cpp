@@ -232,12 +232,6 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson03;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 3,
-                                                   .folder = "lessons/03_language_model",
-                                                   .title = "a language model",
-                                                   .reference = reference(),
-                                                   .learner = learner(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson<Impl>(
+      {3, "lessons/03_language_model", "a language model", reference(), {}, checks(), demo}, argc, argv);
 }

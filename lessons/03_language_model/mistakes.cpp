@@ -189,58 +189,34 @@ const AdamWMistakes& adamw_mistakes() {
 
 namespace {
 
-enum class Filter {
-  no_temperature,
-  times_temperature,
-  sorted,
-  one_more,
-  one_fewer,
-  not_scaled_again,
-  first_ids,
-  drops_crossing,
-  p_before_k,
-  temperature_last,
-  k_or_p,
-  reads_beyond,
-  none_left,
-  one_past_p,
-  overflows,
-  overflows_when_cold,
-  maximum_0,
-  no_ties,
-  no_ties_last,
-  past_p,
-  last_of_equals
-};
-template <Filter mistake>
+template <kit::Name mistake>
 std::vector<double> wrong_filter(std::span<const double> logits, const SampleOptions& o) {
-  using enum Filter;
   const size_t n = logits.size();
   std::vector<size_t> order(n);  // most probable first
   std::iota(order.begin(), order.end(), size_t{0});
-  if (mistake == last_of_equals || mistake == no_ties_last) std::reverse(order.begin(), order.end());
-  if (mistake != first_ids)
+  if (mistake == "last_of_equals" || mistake == "no_ties_last") std::reverse(order.begin(), order.end());
+  if (mistake != "first_ids")
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
   double largest = *std::max_element(logits.begin(), logits.end());
-  if (mistake == overflows) largest = 0;
-  if (mistake == maximum_0) largest = std::max(0.0, largest);
+  if (mistake == "overflows") largest = 0;
+  if (mistake == "maximum_0") largest = std::max(0.0, largest);
   size_t k = o.top_k == 0 ? n : std::min(n, static_cast<size_t>(o.top_k));
-  if (mistake == one_more && o.top_k > 0) k = std::min(n, k + 1);
-  if (mistake == one_fewer && o.top_k > 1) k = std::max<size_t>(1, k - 1);
-  if (mistake == reads_beyond && o.top_k > 0 && static_cast<size_t>(o.top_k) > n) return std::vector<double>(n, NAN);
-  double t = mistake == temperature_last || mistake == no_temperature ? 1 : o.temperature;
-  if (mistake == times_temperature) t = 1 / t;
+  if (mistake == "one_more" && o.top_k > 0) k = std::min(n, k + 1);
+  if (mistake == "one_fewer" && o.top_k > 1) k = std::max<size_t>(1, k - 1);
+  if (mistake == "reads_beyond" && o.top_k > 0 && static_cast<size_t>(o.top_k) > n) return std::vector<double>(n, NAN);
+  double t = mistake == "temperature_last" || mistake == "no_temperature" ? 1 : o.temperature;
+  if (mistake == "times_temperature") t = 1 / t;
   std::vector<double> p(n, 0), every(n);
   for (size_t i = 0; i < n; ++i) {
     every[i] = std::exp((logits[i] - largest) / t);
-    if (mistake == overflows_when_cold) every[i] = std::exp(logits[i] / t - largest);
+    if (mistake == "overflows_when_cold") every[i] = std::exp(logits[i] / t - largest);
   }
   for (size_t r = 0; r < n; ++r) {
-    const bool with_equals = mistake != no_ties && mistake != no_ties_last && mistake != first_ids;
+    const bool with_equals = mistake != "no_ties" && mistake != "no_ties_last" && mistake != "first_ids";
     const bool equal = with_equals && logits[order[r]] >= logits[order[k - 1]];
     if (r < k || equal) p[order[r]] = every[order[r]];
   }
-  const auto& judged = mistake == p_before_k || mistake == not_scaled_again ? every : p;
+  const auto& judged = mistake == "p_before_k" || mistake == "not_scaled_again" ? every : p;
   const double total = std::accumulate(judged.begin(), judged.end(), 0.0);
   double mass = 0;
   bool crossed = false;
@@ -248,20 +224,20 @@ std::vector<double> wrong_filter(std::span<const double> logits, const SampleOpt
     const double before = mass;
     mass += p[i] / total;
     bool drop = before >= o.top_p;
-    if (mistake == past_p) drop = before > o.top_p;
-    const bool here = mistake == drops_crossing || (mistake == none_left && i == order[0]);
+    if (mistake == "past_p") drop = before > o.top_p;
+    const bool here = mistake == "drops_crossing" || (mistake == "none_left" && i == order[0]);
     if (here && n > 1) drop = mass >= o.top_p;
-    if (mistake == one_past_p) drop = std::exchange(crossed, drop);
-    if (mistake == k_or_p && o.top_k > 0) drop = false;
+    if (mistake == "one_past_p") drop = std::exchange(crossed, drop);
+    if (mistake == "k_or_p" && o.top_k > 0) drop = false;
     if (o.top_p < 1 && drop) p[i] = 0;
   }
-  if (mistake == temperature_last) {
+  if (mistake == "temperature_last") {
     for (double& x : p) x = std::pow(x, 1 / o.temperature);
   }
   double kept = std::accumulate(p.begin(), p.end(), 0.0);
-  if (mistake == not_scaled_again) kept = total;
+  if (mistake == "not_scaled_again") kept = total;
   for (double& x : p) x /= kept;
-  if (mistake == sorted) std::sort(p.begin(), p.end(), std::greater<>());
+  if (mistake == "sorted") std::sort(p.begin(), p.end(), std::greater<>());
   return p;
 }
 
@@ -269,41 +245,40 @@ std::vector<double> wrong_filter(std::span<const double> logits, const SampleOpt
 
 // In an order in which the first row that fits a wrong result is the right one.
 const FilterMistakes& filter_mistakes() {
-  using enum Filter;
   static const FilterMistakes rows = {
-      {"filter_no_temperature", "03.4", "the temperature is ignored", wrong_filter<no_temperature>},
+      {"filter_no_temperature", "03.4", "the temperature is ignored", wrong_filter<"no_temperature">},
       {"filter_sorted", "03.4", "the probabilities are in order of size; they belong in the order of the ids",
-       wrong_filter<sorted>},
+       wrong_filter<"sorted">},
       {"filter_times_temperature", "03.4", "multiplied by the temperature; divide, so that cold means sure",
-       wrong_filter<times_temperature>},
+       wrong_filter<"times_temperature">},
       {"filter_temperature_last", "03.4", "top-p must see the probabilities after the temperature",
-       wrong_filter<temperature_last>},
+       wrong_filter<"temperature_last">},
       {"filter_p_before_k", "03.4", "top-p must judge what top-k left over, scaled to sum to 1",
-       wrong_filter<p_before_k>},
-      {"filter_k_or_p", "03.4", "top-p must judge what top-k left over, scaled to sum to 1", wrong_filter<k_or_p>},
-      {"filter_one_more", "03.4", "one too many are kept", wrong_filter<one_more>},
-      {"filter_one_fewer", "03.4", "one too few are kept", wrong_filter<one_fewer>},
+       wrong_filter<"p_before_k">},
+      {"filter_k_or_p", "03.4", "top-p must judge what top-k left over, scaled to sum to 1", wrong_filter<"k_or_p">},
+      {"filter_one_more", "03.4", "one too many are kept", wrong_filter<"one_more">},
+      {"filter_one_fewer", "03.4", "one too few are kept", wrong_filter<"one_fewer">},
       {"filter_not_scaled_again", "03.4", "what is left does not sum to 1: divide by its sum",
-       wrong_filter<not_scaled_again>},
-      {"filter_first_ids", "03.4", "the first k ids are kept, not the k largest", wrong_filter<first_ids>},
-      {"filter_none_left", "03.4", "the best one always stays", wrong_filter<none_left>},
+       wrong_filter<"not_scaled_again">},
+      {"filter_first_ids", "03.4", "the first k ids are kept, not the k largest", wrong_filter<"first_ids">},
+      {"filter_none_left", "03.4", "the best one always stays", wrong_filter<"none_left">},
       {"filter_drops_crossing", "03.4",
        "the token that crosses the line is dropped; it must stay, or nothing might be left",
-       wrong_filter<drops_crossing>},
+       wrong_filter<"drops_crossing">},
       {"filter_reads_beyond", "03.4", "top_k may be larger than the vocabulary: then all stay",
-       wrong_filter<reads_beyond>},
+       wrong_filter<"reads_beyond">},
       {"filter_overflows_when_cold", "03.4", "exp overflows: subtract the largest before you divide by the temperature",
-       wrong_filter<overflows_when_cold>},
+       wrong_filter<"overflows_when_cold">},
       {"filter_maximum_0", "03.4", "take the largest of all logits, which may be negative: do not start at 0",
-       wrong_filter<maximum_0>},
+       wrong_filter<"maximum_0">},
       {"filter_overflows", "03.4", "exp overflows: subtract the largest logit first, it changes nothing else",
-       wrong_filter<overflows>},
-      {"filter_no_ties", "03.4", "those equal to the k-th largest stay as well", wrong_filter<no_ties>},
-      {"filter_last_of_equals", "03.4", "of equal ones the smaller id is ranked first", wrong_filter<last_of_equals>},
-      {"filter_no_ties_last", "03.4", "those equal to the k-th largest stay as well", wrong_filter<no_ties_last>},
-      {"filter_past_p", "03.4", "p is reached exactly by two of them: stop there", wrong_filter<past_p>},
+       wrong_filter<"overflows">},
+      {"filter_no_ties", "03.4", "those equal to the k-th largest stay as well", wrong_filter<"no_ties">},
+      {"filter_last_of_equals", "03.4", "of equal ones the smaller id is ranked first", wrong_filter<"last_of_equals">},
+      {"filter_no_ties_last", "03.4", "those equal to the k-th largest stay as well", wrong_filter<"no_ties_last">},
+      {"filter_past_p", "03.4", "p is reached exactly by two of them: stop there", wrong_filter<"past_p">},
       {"filter_one_past_p", "03.4", "one too many are kept: stop once the mass has reached p",
-       wrong_filter<one_past_p>}};
+       wrong_filter<"one_past_p">}};
   return rows;
 }
 

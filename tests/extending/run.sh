@@ -90,7 +90,7 @@ says folder_again "$pg" export folder_with folder_again
 cmp -s folder_with/model.safetensors folder_again/model.safetensors ||
   fail 'the biases are not read as they are written'
 
-rows=$(cd "$tree/lessons/03_language_model" && cat mutants.cpp mistakes.cpp | grep -c '^  *{"[a-z0-9_]*", "03')
+rows=$(cd "$tree/lessons/03_language_model" && cat mutants.cpp mistakes.cpp | grep -o '{"[a-z0-9_]*", "03' | wc -l)
 says "$rows mutants, 0 wrongly graded" ../build/lesson3_mutants
 grep -q backward_of_scores "$tree/lessons/03_language_model/mistakes.cpp" || fail 'there is no new mistake'
 echo 'extending: nine examples work'
