@@ -2,6 +2,7 @@
 // The checks of lesson 2 that have a file of their own, and what the checks share.
 #include "lessons/02_autograd/lesson.h"
 #include "lessons/kit/gradients.h"
+#include "lessons/kit/mistakes.h"
 
 namespace pg::lesson02 {
 using kit::gradient_of;
@@ -10,6 +11,13 @@ using kit::gradient_of;
 void check_pass_summed(kit::Grader& g, const Impl& impl);
 // checks_gradcheck.cpp
 void check_gradcheck(kit::Grader& g, const Impl& impl);
+
+// mistakes.cpp
+kit::Mistakes<&Impl::mul> mul_mistakes();
+kit::Mistakes<&Impl::tanh> tanh_mistakes();
+kit::Mistakes<&Impl::matmul> matmul_mistakes();
+kit::Mistakes<&Impl::pass_summed> sum_mistakes();
+kit::Mistakes<&Impl::gradcheck> gradcheck_mistakes();
 
 inline Tensor random_leaf(const Shape& shape, Generator& random, DType dtype = f64) {
   Tensor x = Tensor::normal(shape, 0, 1, random, dtype);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "lessons/02_autograd/checks.h"
+#include "lessons/02_autograd/wrong.h"
 
 namespace pg::lesson02 {
 namespace {
@@ -46,52 +46,28 @@ struct Planted {
   }
 };
 
-// A measure of the error of one input from its gradients: that of the exercise, or a mistaken one.
-struct Measure {
-  double power = 2;      // of the norm; infinite: the largest element
-  bool root = true;      // of the sum
-  char by = 'm';         // divided by the larger norm, by that of 'a' or 'n', or by their sum '+'
-  bool element = false;  // the largest error of one element
-
-  double norm(const std::vector<double>& x) const {
-    double sum = 0;
-    for (double e : x) sum = std::isinf(power) ? std::max(sum, std::abs(e)) : sum + std::pow(std::abs(e), power);
-    return root && !std::isinf(power) ? std::pow(sum, 1 / power) : sum;
-  }
-  double operator()(const std::vector<double>& a, const std::vector<double>& n) const {
-    if (element) {
-      double worst = 0;
-      for (size_t i = 0; i < n.size(); ++i) worst = std::max(worst, Measure{}({a[i]}, {n[i]}));
-      return worst;
+// The largest error of the inputs.
+double right_error(const Planted& f) {
+  const auto norm = [](const std::vector<double>& x) {
+    return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+  };
+  double worst = 0;
+  for (size_t k = 0; k < f.factors.size(); ++k) {
+    const std::vector<double> n = f.slopes(k);
+    std::vector<double> a = n, difference = n;
+    for (size_t i = 0; i < n.size(); ++i) {
+      a[i] *= f.factors[k][i];
+      difference[i] -= a[i];
     }
-    std::vector<double> difference(n.size());
-    for (size_t i = 0; i < n.size(); ++i) difference[i] = a[i] - n[i];
-    const double na = norm(a), nn = norm(n);
-    return norm(difference) / (by == 'm'   ? std::max({na, nn, 1e-5})
-                               : by == 'a' ? std::max(na, 1e-5)
-                               : by == 'n' ? std::max(nn, 1e-5)
-                                           : std::max(na + nn, 1e-5));
+    worst = std::max(worst, norm(difference) / std::max({norm(a), norm(n), 1e-5}));
   }
-};
+  return worst;
+}
 
 // Compares the error with that of the exercise, to three digits: the slope is measured.
 bool judge_error(Grader& g, const Impl& impl, const std::string& what, const Planted& f,
                  const std::vector<Tensor>& inputs) {
-  const auto errors = [&](const Measure& measure) {
-    std::vector<double> all;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      std::vector<double> n = f.slopes(k), a = n;
-      for (size_t i = 0; i < n.size(); ++i) a[i] *= f.factors[k][i];
-      all.push_back(measure(a, n));
-    }
-    return all;
-  };
-  const auto largest = [&](const Measure& measure) {
-    const std::vector<double> all = errors(measure);
-    return *std::max_element(all.begin(), all.end());
-  };
-  const std::vector<double> all = errors({});
-  const double want = largest({}), sum = std::accumulate(all.begin(), all.end(), 0.0);
+  const double want = right_error(f);
   double got = 0;
   try {
     got = impl.gradcheck(f.function(), inputs);
@@ -103,42 +79,21 @@ bool judge_error(Grader& g, const Impl& impl, const std::string& what, const Pla
     return g.expect(got <= 1e-6, what, fmt::format("{:.2e}", got), "an error of at most 1e-6: this backward is right",
                     std::isnan(got) ? "0 / 0: two zero gradients agree. Divide by max(|a|, |n|, 1e-5)" : kSlope);
   }
-  const size_t n = all.size();
-  std::vector<std::pair<const char*, double>> mistakes = {
-      {"the largest relative error of one element; the exercise asks for the norm over the input",
-       largest({.element = true})},
-      {"|a - n| is divided by |n| alone; the exercise divides by the larger of |a| and |n|", largest({.by = 'n'})},
-      {"|a - n| is divided by |a| alone; the exercise divides by the larger of |a| and |n|", largest({.by = 'a'})},
-      {"|a - n| is divided by |a| + |n|; the exercise divides by the larger of the two", largest({.by = '+'})},
-      {"the norms are sums of squares: take the roots", largest({.root = false})},
-      {"the norms are sums of absolute values; the Euclidean one is the root of the sum of squares",
-       largest({.power = 1})},
-      {"the norms are those of the largest element; the Euclidean one is the root of the sum of squares",
-       largest({.power = INFINITY})}};
-  if (n > 1) {
-    mistakes.insert(
-        mistakes.begin(),
-        {{"this is the mean over the inputs: a bug in one of ten would be diluted; take the largest",
-          sum / static_cast<double>(n)},
-         {"the errors of the inputs are added up; take the largest", sum},
-         {"this is the error of the last input alone: keep the largest", all.back()},
-         {"this is the error of the first input alone: check every input", all.front()},
-         {"this is the smallest error of the inputs: take the largest", *std::min_element(all.begin(), all.end())}});
-  }
+  const bool right = std::abs(got - want) <= 1e-3 * want;
   std::string diagnosis =
       "the error of an input is |a - n| / max(|a|, |n|, 1e-5), and |·| is the root of a sum of squares: is yours "
       "divided, and are the roots taken?";
   if (got <= 1e-6) {
     diagnosis = "a wrong gradient passes: compare every element of every input, and keep the largest error";
-  } else {
-    for (const auto& [says, value] : mistakes) {
-      if (std::abs(got - value) > 1e-4 * value) continue;
-      diagnosis = says;
+  } else if (!right) {
+    for (const auto& row : gradcheck_mistakes()) {
+      const double value = row.wrong(f.function(), inputs);
+      if (!(std::abs(got - value) <= 1e-4 * value)) continue;
+      diagnosis = row.says;
       break;
     }
   }
-  return g.expect(std::abs(got - want) <= 1e-3 * want, what, fmt::format("an error of {:.4g}", got),
-                  fmt::format("{:.4g}", want), diagnosis);
+  return g.expect(right, what, fmt::format("an error of {:.4g}", got), fmt::format("{:.4g}", want), diagnosis);
 }
 
 std::vector<double> factors(size_t n, size_t at, double factor) {
@@ -163,7 +118,7 @@ void check_gradcheck(Grader& g, const Impl& impl) {
              diagnosis);
   };
   judge(
-      "tanh whose backward lacks the square", [](auto in) { return tanh_without_square(in[0]); }, {x}, false,
+      "tanh whose backward lacks the square", [](auto in) { return wrong_tanh<"no_square">(in[0]); }, {x}, false,
       "a wrong backward passes: are the two gradients compared at all?");
   judge(
       "exp(3x)", [](auto in) { return pg::exp(in[0] * 3.0); }, {x}, true, kSlope);
@@ -171,7 +126,7 @@ void check_gradcheck(Grader& g, const Impl& impl) {
       "matmul, right", [](auto in) { return pg::matmul(in[0], in[1]); }, {square, other}, true,
       "a right backward is called wrong: restore each element before you go on to the next");
   judge(
-      "matmul whose second gradient is wrong", [](auto in) { return matmul_untransposed(in[0], in[1]); },
+      "matmul whose second gradient is wrong", [](auto in) { return wrong_matmul<"a_plain">(in[0], in[1]); },
       {square, other}, false, "a wrong gradient of the second input passes: check every input");
   judge(
       "softmax whose gradient is doubled", [](auto in) { return softmax_doubled(in[0]); }, {x}, false,
@@ -236,19 +191,6 @@ void check_gradcheck(Grader& g, const Impl& impl) {
   g.note(fmt::format("{} functions with known errors, 4 gradients that are no numbers", 7 + std::size(rows)));
 }
 
-Tensor tanh_without_square(const Tensor& x) {
-  Tensor y = pg::tanh(x.detach());
-  return record(Op::tanh, y, {&x}, [y](const Tensor& dy, Grads& g) {
-    if (g.wants(0)) g.pass(0, pg::mul(dy, 1.0 - y));
-  });
-}
-Tensor matmul_untransposed(const Tensor& a, const Tensor& b) {
-  Tensor c = pg::matmul(a.detach(), b.detach());
-  return record(Op::matmul, c, {&a, &b}, [a = a.detach(), b = b.detach()](const Tensor& dc, Grads& g) {
-    if (g.wants(0)) g.pass(0, pg::matmul(dc, pg::transpose(b)));
-    if (g.wants(1)) g.pass(1, pg::matmul(a, dc));
-  });
-}
 Tensor softmax_doubled(const Tensor& x) {
   Tensor y = pg::softmax(x.detach());
   return record(Op::softmax, y, {&x}, [y](const Tensor& dy, Grads& g) {

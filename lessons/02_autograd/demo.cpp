@@ -5,7 +5,7 @@
 #include <memory>
 #include <numbers>
 
-#include "lessons/02_autograd/lesson.h"
+#include "lessons/02_autograd/wrong.h"
 #include "lessons/kit/plot.h"
 
 namespace pg::lesson02 {
@@ -139,9 +139,12 @@ void show_gradcheck(kit::Demo& demo, const Impl& impl) {
       {"matmul", [&](auto in) { return impl.matmul(in[0], in[1]); }, {normal({3, 4}), normal({4, 2})}, false},
       {"add, with a bias", [&](auto in) { return add(impl, in[0], in[1]); }, {normal({3, 4}), normal({4})}, false},
       {"softmax", [&](auto in) { return pg::softmax(in[0]); }, {normal({3, 4})}, false},
-      {"tanh, 1 - y in place of 1 - y²", [](auto in) { return tanh_without_square(in[0]); }, {normal({3, 4})}, true},
+      {"tanh, 1 - y in place of 1 - y²",
+       [](auto in) { return wrong_tanh<"no_square">(in[0]); },
+       {normal({3, 4})},
+       true},
       {"matmul, db = a·dc",
-       [](auto in) { return matmul_untransposed(in[0], in[1]); },
+       [](auto in) { return wrong_matmul<"a_plain">(in[0], in[1]); },
        {normal({3, 3}), normal({3, 3})},
        true},
       {"softmax, dx doubled", [](auto in) { return softmax_doubled(in[0]); }, {normal({3, 4})}, true},
@@ -306,12 +309,5 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson02;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 2,
-                                                   .folder = "lessons/02_autograd",
-                                                   .title = "the tape",
-                                                   .reference = reference(),
-                                                   .learner = learner(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson<Impl>({2, "lessons/02_autograd", "the tape", reference(), {}, checks(), demo}, argc, argv);
 }
