@@ -1,15 +1,13 @@
 // The demonstration of lesson 4, third part: generation with and without the KV cache.
 // Full optimisation: it times decoding.
 #include <bit>
-#include <chrono>
 
 #include "lessons/04_gpt/lesson.h"
+#include "lessons/kit/clock.h"
 #include "nn/decode/generate.h"
 
 namespace pg::lesson04 {
 namespace {
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Number of elements whose bits differ in two f32 tensors of equal shape.
 int64_t different_bits(const Tensor& a, const Tensor& b) {
@@ -52,9 +50,9 @@ void show_cache(kit::Demo& demo, const Impl& impl) {
   for (int round = 0; round < 3; ++round) {
     for (int cached = 0; cached < 2; ++cached) {
       options.kv_cache = cached == 1;
-      const double start = seconds();
+      const double start = kit::wall_seconds();
       result[cached] = generate(model, prompts, options)[0];
-      best[cached] = std::min(best[cached], seconds() - start);
+      best[cached] = std::min(best[cached], kit::wall_seconds() - start);
     }
   }
   demo.say(

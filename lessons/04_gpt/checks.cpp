@@ -14,67 +14,26 @@ Qkv random_qkv(const Shape& shape, uint64_t seed, DType dtype) {
   return {q, k, v};
 }
 Qkv map(const Qkv& x, const std::function<Tensor(const Tensor&)>& f) { return {f(x.q), f(x.k), f(x.v)}; }
-Qkv leaves(const Qkv& x) {
-  return map(x, [](const Tensor& t) { return t.clone().set_requires_grad(); });
-}
 double tolerance(const Tensor& x) { return x.dtype() == f64 ? 1e-9 : 1e-5; }
-double root_of(int64_t n) { return std::sqrt(static_cast<double>(n)); }
 
 namespace {
 
 using kit::Grader;
 
-// softmax over `dim` of scale·q kᵀ where `visible` (undefined: everywhere), times v: attention and its faulty variants.
-Tensor variant(const Qkv& x, double scale, const Tensor& visible, int dim = -1, double masked = -INFINITY) {
-  Tensor scores = matmul(x.q, transpose(x.k)) * scale;
-  if (visible.defined()) scores = where(visible, scores, Tensor::scalar(masked, x.q.dtype()));
-  return matmul(softmax(scores, dim), x.v);
-}
-
 // One comparison. Returns whether the check goes on.
 bool compare_attention(Grader& g, const Impl& impl, const std::string& name, const Qkv& x) {
   const Qkv plain = map(x, [](const Tensor& t) { return t.detach(); });
-  const int64_t h = x.q.size(1), t = x.q.size(2), d = x.q.size(3);
-  const Tensor at = Tensor::arange(t, x.q.dtype()), past = le(at, unsqueeze(at, 1)), future = ge(at, unsqueeze(at, 1));
-  const Tensor strictly = lt(at, unsqueeze(at, 1)), none = zeros_like(matmul(plain.q, transpose(plain.k)));
-  const double scale = 1 / root_of(d);
-  const Tensor scores = matmul(plain.q, transpose(plain.k)) * scale;
-  const Tensor late = softmax(scores) * where(past, Tensor::scalar(1, at.dtype()), Tensor::scalar(0, at.dtype()));
-  const Qkv keys{plain.q, plain.k, plain.k};
-  const std::string number = "a masked score is a number: scores of the past may lie below it. Mask with -∞";
-  std::vector<kit::Mistake> mistakes = {
-      {"the scale 1/√D is missing", variant(plain, 1, past)},
-      {"1/D in place of 1/√D: the scale is applied twice", variant(plain, scale * scale, past)},
-      {"multiplied by √D: divide by it", variant(plain, 1 / scale, past)},
-      {"the scale is a fixed 0.5, which is 1/√D for D = 4 only", variant(plain, 0.5, past)},
-      {"the scale is 1/√(H·D): D is the size of one head", variant(plain, 1 / root_of(h * d), past)},
-      {"the scale is 1/√T: it is √D that the scores are divided by", variant(plain, 1 / root_of(t), past)},
-      {"nothing is masked: position 0 sees the end of the text", variant(plain, scale, {})},
-      {"the mask is transposed: each position sees only what comes after it", variant(plain, scale, future)},
-      {"position t does not see itself: the mask is s <= t, not s < t", variant(plain, scale, strictly)},
-      {"the mask comes after the softmax: the weights of a query no longer sum to 1", matmul(late, plain.v)},
-      {"the softmax runs over the queries; the weights of one query must sum to 1", variant(plain, scale, past, -2)},
-      {"all positions get the same weight: the scores do not count",
-       matmul(softmax(where(past, none, Tensor::scalar(-INFINITY, at.dtype()))), plain.v)},
-      {"the keys are averaged; the values should be", variant(keys, scale, past)},
-      {"nothing is divided: the weights are the scores, without softmax",
-       matmul(where(past, scores, Tensor::scalar(0, at.dtype())), plain.v)},
-      {"a masked score is 0, which is no small weight: mask with -∞", variant(plain, scale, past, -1, 0)},
-      {number, variant(plain, scale, past, -1, -100)},
-      {number, variant(plain, scale, past, -1, -1000)}};
-  if (x.q.size(0) > 1) {
-    const Tensor p = softmax(where(past, scores, Tensor::scalar(-INFINITY, at.dtype())));
-    mistakes.push_back({"every text gets the values of row 0 of the batch", matmul(p, plain.v.view_select(0, 0))});
-  }
-  return g.equal(fmt::format("q, k, v {} in {}, {}", x.q.shape(), x.q.dtype(), name),
-                 impl.attention(x.q, x.k, x.v).detach(), pg::attention(plain.q, plain.k, plain.v),
-                 {.rtol = tolerance(x.q), .mistakes = mistakes});
+  return g.equal(
+      fmt::format("q, k, v {} in {}, {}", x.q.shape(), x.q.dtype(), name), impl.attention(x.q, x.k, x.v).detach(),
+      pg::attention(plain.q, plain.k, plain.v),
+      {.rtol = tolerance(x.q), .mistakes = kit::results_of(attention_mistakes(), plain.q, plain.k, plain.v)});
 }
 
 void check_attention(Grader& g, const Impl& impl) {
   const Qkv x = random_qkv({2, 2, 5, 4}, 41),
             far = map(random_qkv({1, 2, 3, 7}, 51), [](const Tensor&t) { return t * 60.0; });
   const auto strided = [](const Tensor& t) { return t.view_transpose(1, 2); };
+  const auto leaf = [](const Tensor& t) { return t.clone().set_requires_grad(); };
   // Every key is far from every query: all scores are about -10,000.
   Qkv apart = random_qkv({1, 1, 4, 3}, 52);
   apart = {apart.q + 100.0, apart.k - 100.0, apart.v};
@@ -91,7 +50,7 @@ void check_attention(Grader& g, const Impl& impl) {
                           "scores, before the softmax"
                         : "the future leaks into the past"))
     return;
-  if (!compare_attention(g, impl, "random, on the tape", leaves(random_qkv({3, 1, 7, 5}, 48))) ||
+  if (!compare_attention(g, impl, "random, on the tape", map(random_qkv({3, 1, 7, 5}, 48), leaf)) ||
       !compare_attention(g, impl, "random", random_qkv({2, 3, 5, 1}, 53)) ||
       !compare_attention(g, impl, "one position", random_qkv({2, 3, 1, 5}, 54)) ||
       !compare_attention(g, impl, "[B, T, H, D] with two dims exchanged", map(random_qkv({2, 5, 3, 7}, 55), strided)) ||
@@ -255,7 +214,5 @@ Impl reference() {
                 return pg::attention(q, slot.k, slot.v, options);
               }};
 }
-
-Impl learner() { return {attention, attention_backward, layer_norm_backward, init_weights, decode}; }
 
 }  // namespace pg::lesson04

@@ -1,6 +1,7 @@
 #pragma once
 // The checks of lesson 4 by part, and what they share.
 #include "lessons/04_gpt/lesson.h"
+#include "lessons/kit/mistakes.h"
 
 namespace pg::lesson04 {
 
@@ -12,13 +13,18 @@ void check_init(kit::Grader& g, const Impl& impl);
 // checks_decode.cpp
 void check_decode(kit::Grader& g, const Impl& impl);
 
+// mistakes.cpp
+kit::Mistakes<&Impl::attention> attention_mistakes();
+kit::Mistakes<&Impl::attention_backward> attention_backward_mistakes();
+kit::Mistakes<&Impl::layer_norm_backward> layer_norm_mistakes();
+kit::Mistakes<&Impl::decode> decode_mistakes();  // that give wrong results
+kit::Mistakes<&Impl::decode> cache_mistakes();   // that leave something wrong in the cache
+
 struct Qkv {
   Tensor q, k, v;
 };
 Qkv random_qkv(const Shape& shape, uint64_t seed, DType dtype = f64);
 Qkv map(const Qkv& x, const std::function<Tensor(const Tensor&)>& f);
-Qkv leaves(const Qkv& x);
 double tolerance(const Tensor& x);  // of a comparison with the engine's kernels, which add up in another order
-double root_of(int64_t n);
 
 }  // namespace pg::lesson04

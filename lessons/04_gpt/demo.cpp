@@ -116,12 +116,5 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson04;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 4,
-                                                   .folder = "lessons/04_gpt",
-                                                   .title = "a GPT",
-                                                   .reference = reference(),
-                                                   .learner = learner(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson<Impl>({4, "lessons/04_gpt", "a GPT", reference(), {}, checks(), demo}, argc, argv);
 }

@@ -2,181 +2,145 @@
 // stay ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
-#include "lessons/04_gpt/right.h"
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "lessons/04_gpt/answers.h"
 #include "lessons/04_gpt/wrong.h"
 
 namespace pg::lesson04 {
+namespace {
 
-const kit::Mutants<Impl> mutants = {
-    {"attention_no_scale", "04.1", "the scale 1/√D is missing",
-     [](Impl& m) { m.attention = wrong_attention<Look::no_scale>; }},
-    {"attention_squared_scale", "04.1", "1/D in place of",
-     [](Impl& m) { m.attention = wrong_attention<Look::squared_scale>; }},
-    {"attention_times_root", "04.1", "multiplied by √D",
-     [](Impl& m) { m.attention = wrong_attention<Look::times_root>; }},
-    {"attention_half", "04.1", "for D = 4 only", [](Impl& m) { m.attention = wrong_attention<Look::half>; }},
-    {"attention_all_channels", "04.1", "D is the size of one head",
-     [](Impl& m) { m.attention = wrong_attention<Look::all_channels>; }},
-    {"attention_by_t", "04.1", "the scale is 1/√T", [](Impl& m) { m.attention = wrong_attention<Look::by_t>; }},
-    {"attention_sees_all", "04.1", "nothing is masked", [](Impl& m) { m.attention = wrong_attention<Look::sees_all>; }},
-    {"attention_turned_mask", "04.1", "the mask is transposed",
-     [](Impl& m) { m.attention = wrong_attention<Look::turned_mask>; }},
-    {"attention_strict", "04.1", "does not see itself", [](Impl& m) { m.attention = wrong_attention<Look::strict>; }},
-    {"attention_after_softmax", "04.1", "comes after the softmax",
-     [](Impl& m) { m.attention = wrong_attention<Look::after_softmax>; }},
-    {"attention_after_softmax_divided", "04.1", "right up to rounding, but the maximum",
-     [](Impl& m) { m.attention = wrong_attention<Look::after_softmax_divided>; }},
-    {"attention_queries", "04.1", "the softmax runs over the queries",
-     [](Impl& m) { m.attention = wrong_attention<Look::queries>; }},
-    {"attention_uniform", "04.1", "the scores do not count",
-     [](Impl& m) { m.attention = wrong_attention<Look::uniform>; }},
-    {"attention_keys", "04.1", "the keys are averaged", [](Impl& m) { m.attention = wrong_attention<Look::keys>; }},
-    {"attention_no_softmax", "04.1", "without softmax",
-     [](Impl& m) { m.attention = wrong_attention<Look::no_softmax>; }},
-    {"attention_zero_mask", "04.1", "a masked score is 0",
-     [](Impl& m) { m.attention = wrong_attention<Look::zero_mask>; }},
-    {"attention_number_mask", "04.1", "a masked score is a number",
-     [](Impl& m) { m.attention = wrong_attention<Look::number_mask>; }},
-    {"attention_off_the_tape", "04.1", "no detach()",
-     [](Impl& m) { m.attention = wrong_attention<Look::off_the_tape>; }},
-    {"attention_in_f64", "04.1", "the dtype is not", [](Impl& m) { m.attention = wrong_attention<Look::in_f64>; }},
-    {"attention_first_row", "04.1", "row 0 of the batch",
-     [](Impl& m) { m.attention = wrong_attention<Look::first_row>; }},
-    {"backward_own_effect", "04.2", "only each weight's effect on itself",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::own_effect>; }},
-    {"backward_exchanged", "04.2", "dq and dk are exchanged",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::exchanged>; }},
-    {"backward_no_scale", "04.2", "the scale 1/√D is missing",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::no_scale>; }},
-    {"backward_scale_twice", "04.2", "applied twice",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::scale_twice>; }},
-    {"backward_half", "04.2", "for D = 4 only",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::half>; }},
-    {"backward_p_plain", "04.2", "p is not transposed",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::p_plain>; }},
-    {"backward_minus", "04.2", "the sign is flipped",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::minus>; }},
-    {"backward_queries", "04.2", "the sum runs over the queries",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::queries>; }},
-    {"backward_mean", "04.2", "subtract the sum",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::mean>; }},
-    {"backward_precedence", "04.2", "not p · dp - sum",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::precedence>; }},
-    {"backward_no_weights", "04.2", "not of dp",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::no_weights>; }},
-    {"backward_no_p", "04.2", "the factor p is missing",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::no_p>; }},
-    {"backward_plus", "04.2", "must be subtracted",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::plus>; }},
-    {"backward_q_for_k", "04.2", "dq takes k, not q",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::q_for_k>; }},
-    {"backward_dq_turned", "04.2", "not for dq",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::dq_turned>; }},
-    {"backward_dk_plain", "04.2", "ds is not transposed",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::dk_plain>; }},
-    {"backward_ds_for_p", "04.2", "ds is not p",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::ds_for_p>; }},
-    {"backward_dv_scaled", "04.2", "no part in dv",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::dv_scaled>; }},
-    {"backward_no_dq", "04.2", "no gradient arrives",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::no_dq>; }},
-    {"backward_changes_v", "04.2", "work on a clone",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::changes_v>; }},
-    {"backward_in_f64", "04.2", "the dtype is not",
-     [](Impl& m) { m.attention_backward = wrong_attention_backward<Back::in_f64>; }},
-    {"decode_at_zero", "04.5", "at the start of the cache", [](Impl& m) { m.decode = wrong_decode<Cached::at_zero>; }},
-    {"decode_forgets", "04.5", "the new positions are not in the cache",
-     [](Impl& m) { m.decode = wrong_decode<Cached::forgets>; }},
-    {"decode_reads_all", "04.5", "the unused room", [](Impl& m) { m.decode = wrong_decode<Cached::reads_all>; }},
-    {"decode_row_zero", "04.5", "each row has its own", [](Impl& m) { m.decode = wrong_decode<Cached::row_zero>; }},
-    {"decode_not_causal", "04.5", "attention stays causal",
-     [](Impl& m) { m.decode = wrong_decode<Cached::not_causal>; }},
-    {"decode_length_before", "04.5", "not slot.before",
-     [](Impl& m) { m.decode = wrong_decode<Cached::length_before>; }},
-    {"decode_k_in_v", "04.5", "the cache of v holds k", [](Impl& m) { m.decode = wrong_decode<Cached::k_in_v>; }},
-    {"decode_v_forgotten", "04.5", "v is not stored", [](Impl& m) { m.decode = wrong_decode<Cached::v_forgotten>; }},
-    {"decode_two_rows", "04.5", "are not stored in every row",
-     [](Impl& m) { m.decode = wrong_decode<Cached::two_rows>; }},
-    {"decode_one_token", "04.5", "only the first new position",
-     [](Impl& m) { m.decode = wrong_decode<Cached::one_token>; }},
-    {"decode_clears_rest", "04.5", "beyond the new positions",
-     [](Impl& m) { m.decode = wrong_decode<Cached::clears_rest>; }},
-    {"decode_one_late", "04.5", "one place too late", [](Impl& m) { m.decode = wrong_decode<Cached::one_late>; }},
-    {"decode_counts_up", "04.5", "work on a clone", [](Impl& m) { m.decode = wrong_decode<Cached::counts_up>; }},
-    {"init_assigned", "04.4", "parameter.copy_from", [](Impl& m) { m.init_weights = wrong_init<First::assigned>; }},
-    {"init_constant", "04.4", "all numbers are equal", [](Impl& m) { m.init_weights = wrong_init<First::constant>; }},
-    {"init_flat", "04.4", "what writes into the stream needs",
-     [](Impl& m) { m.init_weights = wrong_init<First::flat>; }},
-    {"init_narrow", "04.4", "what reads the stream starts at",
-     [](Impl& m) { m.init_weights = wrong_init<First::narrow>; }},
-    {"init_wide_embeddings", "04.4", "embeddings start at 0.02",
-     [](Impl& m) { m.init_weights = wrong_init<First::wide_embeddings>; }},
-    {"init_norm_zero", "04.4", "weights are 1", [](Impl& m) { m.init_weights = wrong_init<First::norm_zero>; }},
-    {"init_norm_kept", "04.4", "nothing was written", [](Impl& m) { m.init_weights = wrong_init<First::norm_kept>; }},
-    {"init_one_write", "04.4", "every layer writes twice",
-     [](Impl& m) { m.init_weights = wrong_init<First::one_write>; }},
-    {"init_no_root", "04.4", "divide by the root of", [](Impl& m) { m.init_weights = wrong_init<First::no_root>; }},
-    {"init_uniform", "04.4", "uniform", [](Impl& m) { m.init_weights = wrong_init<First::uniform>; }},
-    {"init_variance", "04.4", "not the variance", [](Impl& m) { m.init_weights = wrong_init<First::variance>; }},
-    {"init_squared", "04.4", "not the variance", [](Impl& m) { m.init_weights = wrong_init<First::squared>; }},
-    {"init_writers_from_free", "04.4", "whatever in_proj_std is",
-     [](Impl& m) { m.init_weights = wrong_init<First::writers_from_free>; }},
-    {"init_random_biases", "04.4", "none is random",
-     [](Impl& m) { m.init_weights = wrong_init<First::random_biases>; }},
-    {"init_fixed_layers", "04.4", "what writes into the stream needs",
-     [](Impl& m) { m.init_weights = wrong_init<First::fixed_layers>; }},
-    {"init_fixed_std", "04.4", "what reads the stream starts at",
-     [](Impl& m) { m.init_weights = wrong_init<First::fixed_std>; }},
-    {"init_own_generator", "04.4", "is not used", [](Impl& m) { m.init_weights = wrong_init<First::own_generator>; }},
-    {"init_fresh_each", "04.4", "from a fresh generator",
-     [](Impl& m) { m.init_weights = wrong_init<First::fresh_each>; }},
-    {"init_mean_is_std", "04.4", "the mean is 0", [](Impl& m) { m.init_weights = wrong_init<First::mean_is_std>; }},
-    {"init_attention_only", "04.4", "what writes into the stream needs",
-     [](Impl& m) { m.init_weights = wrong_init<First::attention_only>; }},
-    {"init_cut_off", "04.4", "without limits", [](Impl& m) { m.init_weights = wrong_init<First::cut_off>; }},
-    {"norm_constants", "04.3", "taken for constants",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::constants>; }},
-    {"norm_no_mean", "04.3", "the path through the mean is missing",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::no_mean>; }},
-    {"norm_no_deviation", "04.3", "the path through the deviation is missing",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::no_deviation>; }},
-    {"norm_no_w", "04.3", "w is missing", [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::no_w>; }},
-    {"norm_w_last", "04.3", "w multiplies the result",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::w_last>; }},
-    {"norm_no_factor", "04.3", "is missing",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::no_factor>; }},
-    {"norm_sums", "04.3", "sums over the row", [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::sums>; }},
-    {"norm_eps_outside", "04.3", "eps stands beside the root",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::eps_outside>; }},
-    {"norm_no_eps", "04.3", "neither 0 nor a fixed",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::no_eps>; }},
-    {"norm_ddof_1", "04.3", "divides by C - 1",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::ddof_1>; }},
-    {"norm_columns", "04.3", "run over the batch",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::columns>; }},
-    {"norm_db_mean", "04.3", "mean over the rows",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::db_mean>; }},
-    {"norm_dw_mean", "04.3", "mean over the rows",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::dw_mean>; }},
-    {"norm_dw_of_x", "04.3", "dy is multiplied by x",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::dw_of_x>; }},
-    {"norm_dw_times_w", "04.3", "w has no part in dw",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::dw_times_w>; }},
-    {"norm_dw_is_db", "04.3", "this is db",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::dw_is_db>; }},
-    {"norm_squares_difference", "04.3", "loses its digits",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::squares_difference>; }},
-    {"norm_fixed_eps", "04.3", "neither 0 nor a fixed",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::fixed_eps>; }},
-    {"norm_in_f64", "04.3", "the dtype is not",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::in_f64>; }},
-    {"norm_one_channel", "04.3", "a row of one number",
-     [](Impl& m) { m.layer_norm_backward = wrong_layer_norm<Scaled::one_channel>; }},
-    {"right_attention", "04.1", "ok", [](Impl& m) { m.attention = right_attention; }},
-    {"right_attention_backward", "04.2", "ok", [](Impl& m) { m.attention_backward = right_attention_backward; }},
-    {"right_layer_norm", "04.3", "ok", [](Impl& m) { m.layer_norm_backward = right_layer_norm; }},
-    {"right_init", "04.4", "ok", [](Impl& m) { m.init_weights = right_init; }},
-    {"right_decode", "04.5", "ok", [](Impl& m) { m.decode = right_decode; }},
-};
+template <Name mistake>
+void wrong_init(Transformer& model, Generator& generator) {
+  Generator own(7);
+  for (auto& [name, parameter] : named_parameters(model)) {
+    const double layers = mistake == "fixed_layers" ? 8 : static_cast<double>(model.config.n_layer);
+    const double free = mistake == "fixed_std" ? 0.1 : model.config.in_proj_std;
+    const bool writer = name.ends_with(mistake == "attention_only" ? "attn.c_proj.weight" : "c_proj.weight");
+    double std = mistake == "narrow" ? 0.02 : name.starts_with("h.") || mistake == "wide_embeddings" ? free : 0.02;
+    if (writer) std = (mistake == "writers_from_free" ? free : 0.02) / std::sqrt(2.0 * layers);
+    if (writer && mistake == "flat") std = 0.02;
+    if (writer && mistake == "one_write") std = 0.02 / std::sqrt(layers);
+    if (writer && mistake == "no_root") std = 0.02 / (2 * layers);
+    if (mistake == "variance") std = std::sqrt(std);
+    if (mistake == "squared") std *= std;
+    const Shape shape = parameter.shape();
+    if (parameter.rank() != 2) {
+      const bool weight = name.ends_with(".weight");
+      if (mistake == "norm_kept" && weight) continue;
+      parameter.fill(weight && mistake != "norm_zero" ? 1 : 0);
+      if (mistake == "random_biases" && !weight) parameter.copy_from(Tensor::normal(shape, 0, 0.02, generator));
+      continue;
+    }
+    Generator fresh(3);
+    Generator& source = mistake == "own_generator" ? own : mistake == "fresh_each" ? fresh : generator;
+    Tensor values = Tensor::normal(shape, mistake == "mean_is_std" ? std : 0, std, source);
+    if (mistake == "uniform") values = Tensor::uniform(shape, -std * std::sqrt(3.0), std * std::sqrt(3.0), source);
+    if (mistake == "constant") values = Tensor::full(shape, std);
+    if (mistake == "cut_off") values = clamp(values, -2 * std, 2 * std) * 1.04;
+    if (mistake == "assigned")
+      parameter = values;
+    else
+      parameter.copy_from(values);
+  }
+}
+
+// ---- right but unusual answers: the checks must accept them
+
+// The scale on the queries, and a number far below any score as a mask.
+Tensor right_attention(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const int64_t t = q.size(2);
+  const Tensor scores = matmul(q / std::sqrt(static_cast<double>(q.size(3))), transpose(k));
+  const Tensor at = Tensor::arange(t, q.dtype());
+  const Tensor masked = where(gt(at, unsqueeze(at, 1)), Tensor::scalar(-1e30, q.dtype()), scores);
+  const Tensor e = exp(masked - amax(masked, {-1}, true));
+  return matmul(e / sum(e, {-1}, true), v);
+}
+
+// By the tape.
+AttentionGrads right_attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v) {
+  EnableGrad on;
+  const Tensor lq = q.clone().set_requires_grad(), lk = k.clone().set_requires_grad(),
+               lv = v.clone().set_requires_grad();
+  backward(lesson04::attention(lq, lk, lv), dout);
+  return {lq.grad(), lk.grad(), lv.grad()};
+}
+
+// In sums over the row, with dx multiplied out.
+LayerNormGrads right_layer_norm(const Tensor& dy, const Tensor& x, const Tensor& w, double eps) {
+  const double c = static_cast<double>(x.size(1));
+  const Tensor far = x - sum(x, {1}, true) / c, variance = sum(far * far, {1}, true) / c + eps;
+  const Tensor d = dy * w, root = sqrt(variance);
+  const Tensor dx = d / root - sum(d, {1}, true) / (root * c) - far * sum(d * far, {1}, true) / (variance * root * c);
+  return {dx, sum(dy * far / root, {0}), sum(dy, {0})};
+}
+
+// Standard normal numbers times the deviation, vectors first.
+void right_init(Transformer& model, Generator& generator) {
+  for (auto& [name, parameter] : named_parameters(model)) {
+    if (parameter.rank() == 1) parameter.fill(name.ends_with("bias") ? 0 : 1);
+  }
+  for (auto& [name, parameter] : named_parameters(model)) {
+    if (parameter.rank() == 1) continue;
+    double std = name.starts_with("h.") ? model.config.in_proj_std : 0.02;
+    if (name.ends_with("c_proj.weight")) std = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));
+    parameter.copy_from(Tensor::normal(parameter.shape(), 0, 1, generator) * std);
+  }
+}
+
+// Through KvSlot::store.
+Tensor right_decode(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v) {
+  slot.store(k, v);
+  AttentionOptions options;
+  options.kv_len = slot.after.clone();
+  return pg::attention(q, slot.k, slot.v, options);
+}
+
+}  // namespace
+
+const kit::Mutants<Impl> cache_table(&Impl::decode, cache_mistakes());
+const kit::Mutants<Impl> of_attention(&Impl::attention, attention_mistakes(),
+                                      {{"attention_after_softmax_divided", "04.1",
+                                        "right up to rounding, but the maximum",
+                                        wrong_attention<"after_softmax_divided">},
+                                       {"right_attention", "04.1", "ok", right_attention}});
+const kit::Mutants<Impl> of_attention_backward(
+    &Impl::attention_backward, attention_backward_mistakes(),
+    {{"backward_minus", "04.2", "the sign is flipped", wrong_attention_backward<"minus">},
+     {"backward_no_dq", "04.2", "no gradient arrives", wrong_attention_backward<"no_dq">},
+     {"right_attention_backward", "04.2", "ok", right_attention_backward}});
+const kit::Mutants<Impl> of_decode(&Impl::decode, decode_mistakes(),
+                                   {{"decode_counts_up", "04.5", "work on a clone", wrong_decode<"counts_up">},
+                                    {"right_decode", "04.5", "ok", right_decode}});
+const kit::Mutants<Impl> of_init_weights(
+    &Impl::init_weights,
+    {{"init_assigned", "04.4", "parameter.copy_from", wrong_init<"assigned">},
+     {"init_constant", "04.4", "all numbers are equal", wrong_init<"constant">},
+     {"init_flat", "04.4", "what writes into the stream needs", wrong_init<"flat">},
+     {"init_narrow", "04.4", "what reads the stream starts at", wrong_init<"narrow">},
+     {"init_wide_embeddings", "04.4", "embeddings start at 0.02", wrong_init<"wide_embeddings">},
+     {"init_norm_zero", "04.4", "weights are 1", wrong_init<"norm_zero">},
+     {"init_norm_kept", "04.4", "nothing was written", wrong_init<"norm_kept">},
+     {"init_one_write", "04.4", "every layer writes twice", wrong_init<"one_write">},
+     {"init_no_root", "04.4", "divide by the root of", wrong_init<"no_root">},
+     {"init_uniform", "04.4", "uniform", wrong_init<"uniform">},
+     {"init_variance", "04.4", "not the variance", wrong_init<"variance">},
+     {"init_squared", "04.4", "not the variance", wrong_init<"squared">},
+     {"init_writers_from_free", "04.4", "whatever in_proj_std is", wrong_init<"writers_from_free">},
+     {"init_random_biases", "04.4", "none is random", wrong_init<"random_biases">},
+     {"init_fixed_layers", "04.4", "what writes into the stream needs", wrong_init<"fixed_layers">},
+     {"init_fixed_std", "04.4", "what reads the stream starts at", wrong_init<"fixed_std">},
+     {"init_own_generator", "04.4", "is not used", wrong_init<"own_generator">},
+     {"init_fresh_each", "04.4", "from a fresh generator", wrong_init<"fresh_each">},
+     {"init_mean_is_std", "04.4", "the mean is 0", wrong_init<"mean_is_std">},
+     {"init_attention_only", "04.4", "what writes into the stream needs", wrong_init<"attention_only">},
+     {"init_cut_off", "04.4", "without limits", wrong_init<"cut_off">},
+     {"right_init", "04.4", "ok", right_init}});
+const kit::Mutants<Impl> of_layer_norm_backward(&Impl::layer_norm_backward, layer_norm_mistakes(),
+                                                {{"norm_squares_difference", "04.3", "loses its digits",
+                                                  wrong_layer_norm<"squares_difference">},
+                                                 {"right_layer_norm", "04.3", "ok", right_layer_norm}});
 
 }  // namespace pg::lesson04
