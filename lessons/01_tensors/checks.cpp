@@ -135,11 +135,6 @@ void check_broadcast(Grader& g, const Impl& impl) {
                                            {{1, 1, 1, 3}, {11, 2, 1}}};
   for (const auto& [a, b] : pairs) {
     const Shape want = pg::broadcast_shapes(a, b, "add");
-    Shape largest = a, left = a.rank() > b.rank() ? a : b;
-    for (int d = 0; d < std::min(a.rank(), b.rank()); ++d) left[d] = std::max(a[d], b[d]);
-    if (a.rank() == b.rank()) {
-      for (int d = 0; d < a.rank(); ++d) largest[d] = std::max(a[d], b[d]);
-    }
     const std::string input = fmt::format("a {}, b {}", a, b);
     Shape got;
     try {
@@ -149,15 +144,10 @@ void check_broadcast(Grader& g, const Impl& impl) {
                "these two shapes fit: in each column the sizes are equal, or one is 1 or missing");
       return;
     }
-    std::vector<kit::Mistake> mistakes = {{"shapes are aligned at the last dimension, not at the first", Value(left)},
-                                          {"this is only a's shape", Value(a)},
-                                          {"this is only b's shape", Value(b)}};
-    if (a.rank() == b.rank()) {
-      mistakes.insert(
-          mistakes.begin(),
-          {"a size of 1 gives way to any size, to 0 as well: the larger is not always right", Value(largest)});
-    }
-    if (want.rank() == 0) mistakes.push_back({"a shape without dimensions is [], not [1]", Value(Shape{1})});
+    auto mistakes =
+        kit::values_of(broadcast_mistakes(), [&, a = a, b = b](auto wrong) { return Value(wrong(a, b, "add")); });
+    mistakes.push_back({"this is only a's shape", Value(a)});
+    mistakes.push_back({"this is only b's shape", Value(b)});
     if (!g.equal(input, Value(got), Value(want), {.mistakes = mistakes})) return;
   }
   const std::string neither = "in one column the sizes differ and neither is 1: such shapes must be refused";
@@ -171,22 +161,6 @@ void check_broadcast(Grader& g, const Impl& impl) {
       refused_pair(g, impl, {3, 4}, {2}, "add", "a multiple does not fit: only a size of 1 stretches");
   g.note(fmt::format("{} pairs of shapes, 8 that do not fit", std::size(pairs)));
 }
-
-// The sum over dims of index·stride, with the known mistakes.
-struct Offset {
-  bool last_fastest = true, skips_repeated = false;
-  int first_dim = 0, most_dims = kMaxDims;
-  double operator()(int64_t n, const Shape& shape, const Strides& strides) const {
-    int64_t offset = 0;
-    for (int i = 0; i < shape.rank(); ++i) {
-      const int d = last_fastest ? shape.rank() - 1 - i : i;
-      if (d < first_dim || i >= most_dims || (skips_repeated && strides[d] == 0)) continue;
-      offset += n % shape[d] * strides[d];
-      n /= shape[d];
-    }
-    return static_cast<double>(offset);
-  }
-};
 
 void check_offset(Grader& g, const Impl& impl) {
   const Tensor memory = Tensor::arange(60, f64).view_reshape({3, 4, 5});
@@ -203,31 +177,15 @@ void check_offset(Grader& g, const Impl& impl) {
       {"every third number [20]", memory.view_reshape({60}).view_slice(0, 0, 60, 3)},
       {"a single number []", Tensor::arange(1, f64).view_reshape({})}};
   for (const auto& [name, x] : views) {
-    const std::pair<const char*, Offset> wrong[] = {
-        {"the first index runs fastest in yours; the last one should", {.last_fastest = false}},
-        {"a dim of stride 0 adds nothing, but n must be divided by its size all the same", {.skips_repeated = true}},
-        {"dim 0 is left out", {.first_dim = 1}},
-        {"right for three dims only: loop over all shape.rank() of them", {.most_dims = 3}}};
-    std::vector<kit::Mistake> mistakes;
-    for (const auto& [says, offset] : wrong) {
-      if (offset.first_dim > 0 && x.rank() > 3) continue;  // right for three dims, so it is another mistake
-      std::vector<double> values;
-      for (int64_t n = 0; n < x.numel(); ++n) values.push_back(offset(n, x.shape(), x.strides()));
-      mistakes.push_back({says, Value(values)});
-    }
-    std::vector<double> got, plain, last;
-    Strides one = x.strides();
-    if (x.rank() > 0) one[x.rank() - 1] = 1;
-    for (int64_t n = 0; n < x.numel(); ++n) {
-      got.push_back(static_cast<double>(impl.offset_of(n, x.shape(), x.strides())));
-      plain.push_back(static_cast<double>(n));
-      last.push_back(Offset{}(n, x.shape(), one));
-    }
-    mistakes.push_back({"this is n itself: right only when the view is contiguous", Value(plain)});
-    mistakes.push_back({"the last stride is not always 1: multiply its index by strides.back()", Value(last)});
+    const auto offsets = [&, x = x](auto offset_of) {
+      std::vector<double> all;
+      for (int64_t n = 0; n < x.numel(); ++n) all.push_back(offset_of(n, x.shape(), x.strides()));
+      return Value(all);
+    };
     // The storage holds 0, 1, 2, …: the value of an element is its offset.
-    if (!g.equal(fmt::format("{}, strides {}: offsets of elements 0, 1, 2, ...", name, x.strides()), Value(got),
-                 Value(x.to_vector()), {.mistakes = mistakes}))
+    if (!g.equal(fmt::format("{}, strides {}: offsets of elements 0, 1, 2, ...", name, x.strides()),
+                 offsets(impl.offset_of), Value(x.to_vector()),
+                 {.mistakes = kit::values_of(offset_mistakes(), offsets)}))
       return;
   }
   struct Far {
@@ -331,7 +289,5 @@ Impl reference() {
               },
           .matmul = matmul_blocked};
 }
-
-Impl learner() { return {view_transpose, broadcast_shapes, offset_of, matmul}; }
 
 }  // namespace pg::lesson01

@@ -1,6 +1,5 @@
 // The demonstration of lesson 1.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "lessons/01_tensors/lesson.h"
@@ -12,9 +11,6 @@
 
 namespace pg::lesson01 {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // The peak speed of one core; the best of a few runs.
 double peak_gflops() {
@@ -42,7 +38,6 @@ double speed(F&& multiply, int64_t n, double (*now)()) {
   }
   return 2e-9 * static_cast<double>(n) * n * n / best;
 }
-double wall_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 constexpr double kAllowed = 1e-3;  // between sums of up to 1,024 numbers below 1, in f32
 
@@ -83,14 +78,14 @@ void show_views(kit::Demo& demo, const Impl& impl) {
   demo.say("Now x[1, 2] = 60. The transpose was made before, and yet t[2, 1] is {}: nothing was ever copied.", seen);
 
   const Tensor big = Tensor::zeros({4096, 4096});
-  const auto start = Clock::now();
+  const double start = kit::wall_seconds();
   constexpr int kTimes = 1000;
   int64_t rows = 0;
   for (int i = 0; i < kTimes; ++i) rows += impl.view_transpose(big, 0, 1).size(0);
-  const double view = seconds_since(start) / kTimes;
-  const auto copy_start = Clock::now();
+  const double view = (kit::wall_seconds() - start) / kTimes;
+  const double copy_start = kit::wall_seconds();
   const Tensor copied = big.view_transpose(0, 1).contiguous_copy();
-  const double copy = seconds_since(copy_start);
+  const double copy = kit::wall_seconds() - copy_start;
   demo.line("transposing {} x {} numbers: {:.0f} ns as a view, {:.0f} ms as a copy", rows / kTimes, copied.size(1),
             view * 1e9, copy * 1e3);
   demo.claim("copy / view, time of a 4096 x 4096 transpose", copy / view, "x", kit::at_least(1000));
@@ -173,7 +168,7 @@ void show_race(kit::Demo& demo, const Impl& impl) {
   demo.gap();
   if (threads > 1) {
     demo.line("the engine on {} threads, by the clock on the wall: {:.1f} GFLOP/s", threads,
-              speed(engine, n, wall_seconds));
+              speed(engine, n, kit::wall_seconds));
   }
   demo.claim("blocked / naive", blocked.gflops / naive, "x", kit::at_least(1.5));
   demo.claim("vector / naive", vector.gflops / naive, "x", kit::at_least(5));
@@ -194,12 +189,5 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson01;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 1,
-                                                   .folder = "lessons/01_tensors",
-                                                   .title = "tensors",
-                                                   .reference = reference(),
-                                                   .learner = learner(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson<Impl>({1, "lessons/01_tensors", "tensors", reference(), {}, checks(), demo}, argc, argv);
 }
