@@ -2,7 +2,7 @@
 #include "lessons/05_tokens/checks.h"
 
 #include <cmath>
-#include <set>
+#include <numeric>
 
 #include "nn/files/pretrained.h"
 #include "tasks/bpe/added_tokens.h"
@@ -14,7 +14,6 @@
 namespace pg::lesson05 {
 
 using kit::Grader;
-using kit::Mistake;
 
 const ByteIds& gpt2_byte_ids() {
   static const ByteIds ids = [] {
@@ -32,56 +31,12 @@ void check_bits_per_byte(Grader& g, const Impl& impl) {
   const std::vector<std::string> tokens = {"a", " the", "é", " ", "\n\n", "xyz", "in", "qu"};
   const std::vector<int32_t> ids = {1, 2, 3, 1, 0, 4, 2};
   const std::vector<double> nats = {1.5, 0.25, 3.125, 0.75, 2.5, 0.5, 1.25};
-  double sum = 0, bytes = 0, characters = 0, ascii = 0, ratios = 0, exponents = 0, logarithms = 0;
-  double once = 0, bytes_once = 0, in_order = 0, vocabulary = 0;
-  std::set<int32_t> seen;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const double size = static_cast<double>(tokens[static_cast<size_t>(ids[i])].size());
-    const bool accent = ids[i] == 2, first = seen.insert(ids[i]).second;
-    sum += nats[i];
-    bytes += size;
-    characters += accent ? 1 : size;
-    ascii += accent ? 0 : size;
-    ratios += nats[i] / size;
-    exponents += std::exp(nats[i]);
-    logarithms += std::log2(nats[i]);
-    once += first ? nats[i] : 0;
-    bytes_once += first ? size : 0;
-    in_order += static_cast<double>(tokens[i].size());
-  }
-  for (const std::string& token : tokens) vocabulary += static_cast<double>(token.size());
-  const double count = static_cast<double>(ids.size()), ln2 = std::log(2.0), want = sum / ln2 / bytes;
-  const std::string of_text = "divided by the bytes of other tokens than the text's: they are tokens[ids[i]]";
-  const std::string logarithm = "nats[i] is -ln p already: no exp and no logarithm is taken of it";
-  const std::string sums = "add up the nats and the bytes of all tokens, and divide the first sum by the second";
-  const std::string repeated = "a token counts as often as it occurs in the text";
-  const std::string all = "a token at the border is left out: all of them count";
-  const std::vector<Mistake> mistakes = {
-      {"this is the loss per token: a token of four bytes counts like one of a single byte", sum / ln2 / count},
-      {"this is the loss per token, in nats", sum / count},
-      {"this is the perplexity, which depends on the tokens: bits per byte have no exp", std::exp(sum / count)},
-      {"nats, not bits: 1 nat is 1 / ln 2 bits", sum / bytes},
-      {"multiplied by ln 2: 1 nat is 1 / ln 2 = 1.44 bits, so divide", sum * ln2 / bytes},
-      {"divided by log10 of 2: nats are natural logarithms, so std::log(2)", sum / std::log10(2.0) / bytes},
-      {"divided by 8: bits are counted, for each byte", want / 8},
-      {"the mean of the tokens' own bits per byte: add up nats and bytes first, then divide", ratios / ln2 / count},
-      {"characters are counted, not bytes: é has two", sum / ln2 / characters},
-      {"bytes from 128 on are bytes, too: é has two", sum / ln2 / ascii},
-      {of_text, sum / ln2 / vocabulary},
-      {of_text, sum / ln2 / in_order},
-      {repeated, once / ln2 / bytes_once},
-      {repeated, sum / ln2 / bytes_once},
-      {all, (sum - nats.front()) / ln2 / (bytes - 4)},
-      {all, (sum - nats.back()) / ln2 / (bytes - 2)},
-      {"not divided by the number of bytes", sum / ln2},
-      {"the wrong way round: " + sums, bytes / sum / ln2},
-      {"the wrong way round: " + sums, bytes / sum * ln2},
-      {logarithm, exponents / ln2 / bytes},
-      {logarithm, logarithms / bytes},
-      {"a division of whole numbers has no fraction: use double", 0.0},
-  };
+  double bytes = 0;
+  for (const int32_t id : ids) bytes += static_cast<double>(tokens[static_cast<size_t>(id)].size());
+  const double sum = std::accumulate(nats.begin(), nats.end(), 0.0), ln2 = std::log(2.0), want = sum / ln2 / bytes;
   if (!g.equal("7 tokens of 1 to 4 bytes", impl.bits_per_byte(nats, ids, tokens),
-               reference().bits_per_byte(nats, ids, tokens), {.mistakes = mistakes})) {
+               reference().bits_per_byte(nats, ids, tokens),
+               {.mistakes = kit::results_of(bits_mistakes(), nats, ids, tokens)})) {
     return;
   }
   // Every byte alike: 8 bits, whatever the tokens.
@@ -251,7 +206,5 @@ Impl reference() {
             return sum / std::log(2.0) / static_cast<double>(bytes);
           }};
 }
-
-Impl learner() { return {best_pair, merge_pair, split, encode_piece, load_weights, bits_per_byte}; }
 
 }  // namespace pg::lesson05

@@ -1,8 +1,11 @@
 #pragma once
-// The checks of lesson 5 by part.
+// The checks of lesson 5 by part, known mistakes, and what the checks share.
 #include "lessons/05_tokens/lesson.h"
+#include "lessons/kit/mistakes.h"
 
 namespace pg::lesson05 {
+using Known = kit::KnownText;
+using kit::same_text;
 
 // checks_train.cpp: the training of a tokenizer.
 void check_best_pair(kit::Grader& g, const Impl& impl);
@@ -13,6 +16,8 @@ void check_split(kit::Grader& g, const Impl& impl);
 void check_encode_piece(kit::Grader& g, const Impl& impl);
 // checks_weights.cpp
 void check_load_weights(kit::Grader& g, const Impl& impl);
+// mistakes.cpp
+kit::Mistakes<&Impl::bits_per_byte> bits_mistakes();
 
 // The most frequent pair of these words, the smallest of several. The check and the demonstration compare it with
 // train_bpe, whose counting cannot be called by itself.
@@ -21,13 +26,6 @@ PairCount count_pairs(const std::vector<Word>& words);
 // The ids of the bytes in the tokenizers that train_bpe makes, which are GPT-2's.
 const ByteIds& gpt2_byte_ids();
 
-// A wrong result, as text, and what to say of it.
-struct Known {
-  std::string gives, says;
-};
-// Compares results as text. `otherwise` is what to say of a wrong result that is not known.
-bool same_text(kit::Grader& g, const std::string& input, const std::string& got, const std::string& want,
-               const std::vector<Known>& known = {}, const std::string& otherwise = "");
 // "9 3 9"
 std::string text_of(const std::vector<int32_t>& ids);
 // Bytes for a person to read: a space as _, what is not printable ASCII, and _, as \n or \xff.

@@ -23,15 +23,6 @@ std::string readable(std::string_view bytes) {
   return text;
 }
 
-bool same_text(Grader& g, const std::string& input, const std::string& got, const std::string& want,
-               const std::vector<Known>& known, const std::string& otherwise) {
-  std::string says = otherwise;
-  for (const Known& one : known) {
-    if (got == one.gives) says = one.says;
-  }
-  return g.expect(got == want, input, got, want, says);
-}
-
 namespace {
 
 constexpr std::string_view kContractions[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};

@@ -150,12 +150,6 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson05;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 5,
-                                                   .folder = "lessons/05_tokens",
-                                                   .title = "bytes to tokens",
-                                                   .reference = reference(),
-                                                   .learner = learner(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson<Impl>({5, "lessons/05_tokens", "bytes to tokens", reference(), {}, checks(), demo}, argc,
+                                   argv);
 }

@@ -1,9 +1,9 @@
 // The demonstration of lesson 5, second part: one GPT on characters and on tokens.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "lessons/05_tokens/demo.h"
+#include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
 #include "nn/train/trainer.h"
 #include "tasks/data/stories.h"
@@ -17,8 +17,6 @@ constexpr int64_t kContext = 64, kBatch = 12;
 // After so many steps the models are compared; the last one only with --full.
 constexpr int64_t kMoments[] = {100, 300, 3000};
 constexpr size_t kTokens = 512;
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 TokenBatch to_tensors(const Batch& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
@@ -76,7 +74,7 @@ Trained trained_on(kit::Demo& demo, const Impl& impl, const std::string& name, s
   recipe.eval_interval = recipe.checkpoint_interval = 0;
   Trainer trainer(result.text.model, recipe,
                   [&](Generator& g) { return to_tensors(random_batch(train, kBatch, kContext, g)); });
-  const double start = seconds();
+  const double start = kit::wall_seconds();
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
     if (report.step % 10 == 0) demo.status(fmt::format("{}: step {} of {}", name, report.step, recipe.max_steps));
@@ -85,7 +83,7 @@ Trained trained_on(kit::Demo& demo, const Impl& impl, const std::string& name, s
     }
   };
   trainer.run(hooks);
-  result.took = seconds() - start;
+  result.took = kit::wall_seconds() - start;
   return result;
 }
 

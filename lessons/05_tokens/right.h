@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <queue>
 #include <regex>
 #include <tuple>
 #include <unordered_map>
@@ -201,34 +200,6 @@ inline std::vector<int32_t> right_sweeps(std::string_view piece, const ByteIds& 
     if (best.rank == MergeTable::kNone) return ids;
     ids = right_search(ids, left, right, best.id);
   }
-}
-
-// A list and a heap, with what each part was when its pair was pushed.
-inline std::vector<int32_t> right_heap(std::string_view piece, const ByteIds& byte_ids, const MergeTable& merges) {
-  using Entry = std::tuple<uint32_t, size_t, size_t, int32_t, int32_t, int32_t>;  // rank, at, next, two ids, new id
-  const size_t n = piece.size();
-  std::vector<int32_t> ids(n);
-  std::vector<size_t> next(n), previous(n);
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap;
-  const auto push = [&](size_t at) {
-    if (at >= n || next[at] >= n) return;
-    const auto [rank, id] = merges.find(ids[at], ids[next[at]]);
-    if (rank != MergeTable::kNone) heap.emplace(rank, at, next[at], ids[at], ids[next[at]], id);
-  };
-  for (size_t i = 0; i < n; ++i)
-    ids[i] = byte_ids[static_cast<uint8_t>(piece[i])], next[i] = i + 1, previous[i] = i - 1;
-  for (size_t i = 0; i < n; ++i) push(i);
-  while (!heap.empty()) {
-    const auto [rank, at, right, left_id, right_id, id] = heap.top();
-    heap.pop();
-    if (ids[at] != left_id || next[at] != right || ids[right] != right_id) continue;
-    ids[at] = id, ids[right] = -1, next[at] = next[right];
-    if (next[at] < n) previous[next[at]] = at;
-    push(previous[at]);
-    push(at);
-  }
-  std::erase(ids, -1);
-  return ids;
 }
 
 // Writes into the transposed parameter, in its own dtype, and decides the name of each tensor by itself.

@@ -31,15 +31,6 @@ std::string exception_of(const std::function<void()>& call) {
   return "";
 }
 
-bool same_text(kit::Grader& g, const std::string& input, const std::string& got, const std::string& want,
-               const std::vector<WrongWay>& ways, const std::string& otherwise) {
-  std::string says = otherwise;
-  for (const WrongWay& way : ways) {
-    if (got == way.gives) says = way.says;
-  }
-  return g.expect(got == want, input, got, want, says);
-}
-
 std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "10.1",
@@ -144,10 +135,6 @@ std::vector<kit::Check<Impl>> checks() {
 Impl reference() {
   return {pg::read_expression, pg::countdown_reward, pg::last_boxed,   pg::same_number,
           rl::pass_at_k,       pg::hanoi_progress,   rl::majority_vote};
-}
-
-Impl learner() {
-  return {read_expression, countdown_reward, last_boxed, same_number, pass_at_k, hanoi_progress, majority_vote};
 }
 
 }  // namespace pg::lesson10

@@ -1,11 +1,14 @@
 #pragma once
-// The checks of lesson 10 by part.
+// The checks of lesson 10 by part, and known mistakes.
 #include <functional>
 #include <string>
 
 #include "lessons/10_rlvr/lesson.h"
+#include "lessons/kit/mistakes.h"
 
 namespace pg::lesson10 {
+using WrongWay = kit::KnownText;
+using kit::same_text;
 
 // checks_expression.cpp
 void check_read_expression(kit::Grader& g, const Impl& impl);
@@ -18,6 +21,9 @@ void check_pass_at_k(kit::Grader& g, const Impl& impl);
 void check_hanoi_progress(kit::Grader& g, const Impl& impl);
 void check_majority_vote(kit::Grader& g, const Impl& impl);
 
+// mistakes.cpp
+kit::Mistakes<&Impl::pass_at_k> pass_at_k_mistakes();
+
 // A text for a person to read: in quotes, in the middle cut if long, bytes that are not printable ASCII as \x00.
 std::string quoted(std::string_view text);
 
@@ -25,13 +31,5 @@ std::string quoted(std::string_view text);
 std::string exception_of(const std::function<void()>& call);
 inline const char* const kThrows =
     "an exception: a text that is wrong is no error, it earns nothing; from_chars throws nothing, stoi and stoll do";
-
-// What a wrong answer gives for a case, and what to say then.
-struct WrongWay {
-  std::string gives, says;
-};
-// Compares two texts. `otherwise`: what to say if no wrong way gives the learner's.
-bool same_text(kit::Grader& g, const std::string& input, const std::string& got, const std::string& want,
-               const std::vector<WrongWay>& ways, const std::string& otherwise = "");
 
 }  // namespace pg::lesson10

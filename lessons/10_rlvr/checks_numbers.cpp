@@ -99,25 +99,6 @@ void check_pass_at_k(Grader& g, const Impl& impl) {
     }
   }
   for (const auto& [n, c, k] : cases) {
-    const double p = static_cast<double>(c) / static_cast<double>(n), draws = static_cast<double>(k);
-    double same_total = 1;  // each factor is divided by n, in place of n - i
-    for (int64_t i = 0; i < k; ++i)
-      same_total *= static_cast<double>(std::max<int64_t>(0, n - c - i)) / static_cast<double>(n);
-    const std::vector<kit::Mistake> mistakes = {
-        {"1 - (1 - c/n)^k draws with replacement, and is biased: the k responses are different ones",
-         1 - std::pow(1 - p, draws)},
-        {"this is c/n: it is pass@1 for every k", p},
-        {"k·c/n counts the right ones that are expected: two in one choice are one success", draws * p},
-        {"this is 0 or 1, a threshold: it is the mean over all choices of k that is asked for", c * k >= n ? 1.0 : 0.0},
-        {"1: is the division one of whole numbers? Each factor is below 1: divide in double", 1.0},
-        {"one factor too few: k factors, i = 0 ... k - 1; this is pass@(k-1)", k > 1 ? counted(n, c, k - 1) : 0.0},
-        {"one factor too many: k factors, i = 0 ... k - 1; this is pass@(k+1)", k < n ? counted(n, c, k + 1) : 1.0},
-        {"C(c, k) in place of C(n - c, k): count the choices of k from the n - c, the wrong ones",
-         c == n ? 0.0 : counted(n, n - c, k)},
-        {"all factors are divided by n: that is a draw with replacement; n becomes smaller by one each time",
-         1 - same_total},
-        {"this is the probability that none is right", counted(n, 0, k) + 1 - counted(n, c, k)},
-        {"this is the probability that all k are right", c == n ? 1.0 : 1 - counted(n, n - c, k)}};
     const std::string input = fmt::format("n = {}, c = {}, k = {}", n, c, k);
     double got = 0;
     if (const std::string thrown = exception_of([&, n = n, c = c, k = k] { got = impl.pass_at_k(n, c, k); });
@@ -126,7 +107,7 @@ void check_pass_at_k(Grader& g, const Impl& impl) {
       g.expect(false, input, thrown, fmt::format("{}", counted(n, c, k)), says);
       return;
     }
-    if (!g.equal(input, got, counted(n, c, k), {.mistakes = mistakes})) return;
+    if (!g.equal(input, got, counted(n, c, k), {.mistakes = kit::results_of(pass_at_k_mistakes(), n, c, k)})) return;
   }
   for (const auto& [n, c, k] : {std::array<int64_t, 3>{3, 1, 4}, {1, 1, 2}, {3, 0, 0}, {3, 4, 2}, {3, -1, 2}}) {
     if (!refuses(g, impl, n, c, k)) return;

@@ -1,5 +1,5 @@
 // The demonstration of lesson 10.
-#include "lessons/10_rlvr/demo.h"
+#include "lessons/10_rlvr/lesson.h"
 
 namespace pg::lesson10 {
 
@@ -15,12 +15,6 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson10;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 10,
-                                                   .folder = "lessons/10_rlvr",
-                                                   .title = "rewards that can be verified",
-                                                   .reference = reference(),
-                                                   .learner = learner(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson<Impl>(
+      {10, "lessons/10_rlvr", "rewards that can be verified", reference(), {}, checks(), demo}, argc, argv);
 }

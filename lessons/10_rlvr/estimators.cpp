@@ -1,7 +1,7 @@
 // The demonstration of lesson 10: two estimates of pass@k, and two rewards for a part of the way.
 #include <cmath>
 
-#include "lessons/10_rlvr/demo.h"
+#include "lessons/10_rlvr/lesson.h"
 #include "lessons/kit/plot.h"
 
 namespace pg::lesson10 {

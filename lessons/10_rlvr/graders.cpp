@@ -5,7 +5,6 @@
 #include <string>
 
 #include "lessons/10_rlvr/checks.h"
-#include "lessons/10_rlvr/demo.h"
 #include "lessons/kit/clock.h"
 
 namespace pg::lesson10 {

@@ -1,168 +1,226 @@
 // Wrong answers to lesson 10. The checks must call each WRONG and say why; everything else must stay ok.
 #include "lessons/kit/mutants.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "lessons/10_rlvr/answers.h"
-#include "lessons/10_rlvr/wrong_numbers.h"
+#include "lessons/10_rlvr/checks.h"
+#include "lessons/10_rlvr/wrong_pass.h"
 #include "lessons/10_rlvr/wrong_reader.h"
 #include "lessons/10_rlvr/wrong_texts.h"
 
 namespace pg::lesson10 {
 namespace {
 
-#define ROW(piece, name, id, says, ...)                    \
-  {                                                        \
-    name, id, says, [](Impl& m) { m.piece = __VA_ARGS__; } \
+// ---- 10.6 and 10.7: a progress and a vote with one mistake of many
+
+template <Name mistake>
+double wrong_progress(HanoiPosition position, std::span<const HanoiMove> moves) {
+  const auto before = static_cast<double>(hanoi_distance(position));
+  const auto on_goal = [&] {
+    return static_cast<double>(std::count(position.peg.begin(), position.peg.end(), position.goal));
+  };
+  double best = 0, made = 0;
+  const auto share = [&] { return (before - static_cast<double>(hanoi_distance(position))) / before; };
+  for (const HanoiMove& m : moves) {
+    if (position.solved() && mistake == "stops") break;
+    if (position.solved() && mistake != "goes_on") return 0;
+    if (!position.move(m.from, m.to)) {
+      if (mistake == "skips") continue;
+      return mistake == "keeps" && before > 0 ? std::max(0.0, share()) : 0;
+    }
+    made += 1;
+    best = std::max(best, share());
   }
+  if (before == 0) return mistake == "zero" ? 0 : 1;
+  if (mistake == "best") return best;
+  if (mistake == "per_move") return std::min(1.0, made / before);
+  if (mistake == "disks") return on_goal() / static_cast<double>(position.peg.size());
+  if (mistake == "left") return 1 - share();
+  if (mistake == "negative") return share();
+  if (mistake == "absolute") return std::abs(share());
+  if (mistake == "whole") return std::max(0.0, std::trunc(share()));
+  if (mistake == "tower") return std::max(0.0, share() * before / (std::pow(2, position.peg.size()) - 1));
+  if (mistake == "too_late") return position.solved() ? 1 : 0;
+  return std::max(0.0, share());
+}
 
-const kit::Mutants<Impl> table = {
-    ROW(read_expression, "minus_from_the_right", "10.1", "minus is read from the right",
-        wrong_read<Read::right_to_left>),
-    ROW(read_expression, "division_from_the_right", "10.1", "the chain is read from the right",
-        wrong_read<Read::right_to_left_product>),
-    ROW(read_expression, "one_level", "10.1", "+ binds as * does", wrong_read<Read::one_level>),
-    ROW(read_expression, "integer_division", "10.1", "one of whole numbers", wrong_read<Read::integer_division>),
-    ROW(read_expression, "unary_minus", "10.1", "a sign is read as part", wrong_read<Read::unary_minus>),
-    ROW(read_expression, "unary_plus", "10.1", "a sign is read as part", wrong_read<Read::unary_plus>),
-    ROW(read_expression, "no_limit", "10.1", "more is read than `steps` allows", wrong_read<Read::no_limit>),
-    ROW(read_expression, "limit_of_numbers", "10.1", "more is read than `steps` allows",
-        wrong_read<Read::limit_numbers_only>),
-    ROW(read_expression, "limit_too_strict", "10.1", "five steps are allowed", wrong_read<Read::limit_too_strict>),
-    ROW(read_expression, "leftover", "10.1", "the expression ends before the text does", wrong_read<Read::leftover>),
-    ROW(read_expression, "unclosed", "10.1", "must be closed", wrong_read<Read::unclosed>),
-    ROW(read_expression, "leading_zeros", "10.1", "a leading zero", wrong_read<Read::zeros>),
-    ROW(read_expression, "spaces_join", "10.1", "spaces do not join digits", wrong_read<Read::spaces_join>),
-    ROW(read_expression, "no_spaces", "10.1", "spaces may stand around", wrong_read<Read::no_spaces>),
-    ROW(read_expression, "no_parentheses", "10.1", "parentheses are not read", wrong_read<Read::no_parentheses>),
-    ROW(read_expression, "half_expression", "10.1", "an operator without a number behind it",
-        wrong_read<Read::half_expression>),
-    ROW(read_expression, "nul_ends", "10.1", "a byte of value 0", wrong_read<Read::nul_ends>),
-    ROW(read_expression, "saturates", "10.1", "does not fit in 64 bits", wrong_read<Read::saturates>),
-    ROW(read_expression, "product_without_sign", "10.1", "no sign, no product", wrong_read<Read::product_without_sign>),
-    ROW(read_expression, "zero_refused", "10.1", "0 is a whole number", wrong_read<Read::zero_refused>),
-    ROW(read_expression, "step_per_digit", "10.1", "a number is one step", wrong_read<Read::step_per_digit>),
-    ROW(read_expression, "free_parentheses", "10.1", "more is read than `steps` allows",
-        wrong_read<Read::free_parentheses>),
-    ROW(read_expression, "free_operators", "10.1", "more is read than `steps` allows",
-        wrong_read<Read::free_operators>),
-    ROW(read_expression, "counted_afterwards", "10.1", "calls itself", wrong_read<Read::counted_afterwards>),
-    ROW(read_expression, "never_reset", "10.1", "remembers", wrong_read<Read::never_reset>),
-    ROW(read_expression, "tabs", "10.1", "no other white space", wrong_read<Read::tabs>),
-    ROW(read_expression, "sorted", "10.1", "in the order of the text", wrong_read<Read::sorted>),
-    ROW(read_expression, "division_by_zero", "10.1", "division by zero", wrong_read<Read::division_by_zero>),
-    ROW(read_expression, "wraps", "10.1", "does not fit in 64 bits", wrong_read<Read::wraps>),
-    ROW(read_expression, "throws", "10.1", "an exception", wrong_read<Read::throws>),
-    ROW(read_expression, "no_numbers", "10.1", "the numbers are missing", wrong_read<Read::no_numbers>),
-    ROW(read_expression, "exchanged", "10.1", "are exchanged", wrong_read<Read::exchanged>),
-
-    ROW(countdown_reward, "number_reused", "10.2", "more often than it is given", wrong_reward<Pay::reused>),
-    ROW(countdown_reward, "any_number", "10.2", "a number that was not given", wrong_reward<Pay::any_number>),
-    ROW(countdown_reward, "twice_given", "10.2", "may be used twice", wrong_reward<Pay::only_once>),
-    ROW(countdown_reward, "all_ignored", "10.2", "a number is left over", wrong_reward<Pay::all_ignored>),
-    ROW(countdown_reward, "all_always", "10.2", "unless `all` says so", wrong_reward<Pay::all_always>),
-    ROW(countdown_reward, "close_enough", "10.2", "paid like the target", wrong_reward<Pay::close>),
-    ROW(countdown_reward, "cut_to_whole", "10.2", "cut to a whole number", wrong_reward<Pay::whole>),
-    ROW(countdown_reward, "form_alone", "10.2", "the form alone is paid", wrong_reward<Pay::format>),
-    ROW(countdown_reward, "form_constant", "10.2", "the form alone is paid", wrong_reward<Pay::format_constant>),
-    ROW(countdown_reward, "no_one", "10.2", "the 1 is missing", wrong_reward<Pay::no_one>),
-    ROW(countdown_reward, "signed_distance", "10.2", "the distance has no sign", wrong_reward<Pay::signed_distance>),
-    ROW(countdown_reward, "sign_lost", "10.2", "the sign of the value is lost", wrong_reward<Pay::absolute>),
-    ROW(countdown_reward, "as_double", "10.2", "a double has 53 bits", wrong_reward<Pay::as_double>),
-    ROW(countdown_reward, "near_ignored", "10.2", "`near` is ignored", wrong_reward<Pay::near_ignored>),
-    ROW(countdown_reward, "near_for_right", "10.2", "is worth 1", wrong_reward<Pay::near_for_right>),
-    ROW(countdown_reward, "distance_cut", "10.2", "cut to a whole number", wrong_reward<Pay::distance_cut>),
-    ROW(countdown_reward, "in_order", "10.2", "in any order", wrong_reward<Pay::in_order>),
-    ROW(countdown_reward, "all_as_set", "10.2", "must be used twice", wrong_reward<Pay::all_as_set>),
-
-    ROW(last_boxed, "first_box", "10.3", "the first box is taken", wrong_boxed<Box::first>),
-    ROW(last_boxed, "greedy_brace", "10.3", "the last } of the text", wrong_boxed<Box::greedy>),
-    ROW(last_boxed, "first_brace", "10.3", "ends at its first }", wrong_boxed<Box::shortest>),
-    ROW(last_boxed, "box_before_the_cut", "10.3", "the last box is cut", wrong_boxed<Box::cut>),
-    ROW(last_boxed, "escaped_brace", "10.3", "an escaped brace is text", wrong_boxed<Box::no_escape>),
-    ROW(last_boxed, "no_fbox", "10.3", "is a box, too", wrong_boxed<Box::no_fbox>),
-    ROW(last_boxed, "boxed_before_fbox", "10.3", "the one that stands last", wrong_boxed<Box::boxed_wins>),
-    ROW(last_boxed, "no_braces", "10.3", "without braces it is no box", wrong_boxed<Box::no_braces>),
-    ROW(last_boxed, "trimmed", "10.3", "with its spaces", wrong_boxed<Box::trims>),
-    ROW(last_boxed, "no_spaces", "10.3", "spaces may stand between", wrong_boxed<Box::no_spaces>),
-    ROW(last_boxed, "empty_box", "10.3", "an empty box is a box", wrong_boxed<Box::empty>),
-    ROW(last_boxed, "outer", "10.3", "the inner one", wrong_boxed<Box::outer>),
-    ROW(last_boxed, "previous", "10.3", "two backslashes", wrong_boxed<Box::previous>),
-    ROW(last_boxed, "braces_too", "10.3", "between the braces", wrong_boxed<Box::braces_too>),
-    ROW(last_boxed, "one_brace", "10.3", "between the braces", wrong_boxed<Box::one_brace>),
-
-    ROW(same_number, "texts_compared", "10.4", "one number in two forms", wrong_same<Same::texts>),
-    ROW(same_number, "texts_too", "10.4", "equal texts that are no numbers", wrong_same<Same::texts_too>),
-    ROW(same_number, "tolerance", "10.4", "a tolerance pays wrong answers", wrong_same<Same::tolerance>),
-    ROW(same_number, "small_tolerance", "10.4", "a tolerance pays wrong answers", wrong_same<Same::tight>),
-    ROW(same_number, "doubles", "10.4", "a double has 53 bits", wrong_same<Same::doubles>),
-    ROW(same_number, "no_commas", "10.4", "commas between thousands are part", wrong_same<Same::no_commas>),
-    ROW(same_number, "any_commas", "10.4", "a comma stands in the wrong place", wrong_same<Same::any_commas>),
-    ROW(same_number, "number_in_front", "10.4", "a number and nothing else", wrong_same<Same::prefix>),
-    ROW(same_number, "sign_lost", "10.4", "the sign is lost", wrong_same<Same::sign>),
-    ROW(same_number, "division_by_zero", "10.4", "a division by zero", wrong_same<Same::zero>),
-    ROW(same_number, "products_wrap", "10.4", "use __int128", wrong_same<Same::narrow>),
-    ROW(same_number, "products_refused", "10.4", "use __int128", wrong_same<Same::refuses>),
-    ROW(same_number, "no_plus", "10.4", "a plus may stand", wrong_same<Same::no_plus>),
-    ROW(same_number, "no_bare_point", "10.4", "2. is 2", wrong_same<Same::no_bare_point>),
-    ROW(same_number, "point_first", "10.4", "before the point", wrong_same<Same::point_first>),
-    ROW(same_number, "inner_sign", "10.4", "in front of the fraction", wrong_same<Same::inner_sign>),
-    ROW(same_number, "exponent", "10.4", "an e is no part", wrong_same<Same::exponent>),
-    ROW(same_number, "comma_decimals", "10.4", "behind the point", wrong_same<Same::comma_decimals>),
-    ROW(same_number, "long_first_group", "10.4", "in the wrong place", wrong_same<Same::long_first_group>),
-    ROW(same_number, "comma_fraction", "10.4", "no commas in a fraction", wrong_same<Same::comma_fraction>),
-    ROW(same_number, "zeros_kept", "10.4", "zeros at the end", wrong_same<Same::zeros_kept>),
-    ROW(same_number, "trimmed", "10.4", "no space", wrong_same<Same::trimmed>),
-    ROW(same_number, "decimal_zeros", "10.4", "not the zeros behind the point", wrong_same<Same::decimal_zeros>),
-    ROW(same_number, "decimals_added", "10.4", "the sign belongs to", wrong_same<Same::decimals_added>),
-    ROW(same_number, "no_signed_fraction", "10.4", "may have a sign in front", wrong_same<Same::no_signed_fraction>),
-    ROW(same_number, "two_points", "10.4", "one point at most", wrong_same<Same::two_points>),
-    ROW(same_number, "decimal_fraction", "10.4", "no point in it", wrong_same<Same::decimal_fraction>),
-
-    ROW(pass_at_k, "naive", "10.5", "draws with replacement", wrong_pass<Pass::naive>),
-    ROW(pass_at_k, "mean", "10.5", "it is pass@1 for every k", wrong_pass<Pass::mean>),
-    ROW(pass_at_k, "expected_number", "10.5", "the right ones that are expected", wrong_pass<Pass::expected>),
-    ROW(pass_at_k, "threshold", "10.5", "a threshold", wrong_pass<Pass::threshold>),
-    ROW(pass_at_k, "none_right", "10.5", "that none is right", wrong_pass<Pass::none>),
-    ROW(pass_at_k, "all_right", "10.5", "that all k are right", wrong_pass<Pass::all>),
-    ROW(pass_at_k, "factorials", "10.5", "a factorial or a binomial", wrong_pass<Pass::factorials>),
-    ROW(pass_at_k, "binomials", "10.5", "a factorial or a binomial", wrong_pass<Pass::binomials>),
-    ROW(pass_at_k, "unchecked", "10.5", "k > n", wrong_pass<Pass::unchecked>),
-    ROW(pass_at_k, "clamped", "10.5", "k > n", wrong_pass<Pass::clamps>),
-    ROW(pass_at_k, "whole_factors", "10.5", "of whole numbers", wrong_pass<Pass::whole>),
-    ROW(pass_at_k, "short_loop", "10.5", "one factor too few", wrong_pass<Pass::short_loop>),
-    ROW(pass_at_k, "long_loop", "10.5", "one factor too many", wrong_pass<Pass::long_loop>),
-    ROW(pass_at_k, "wrong_ones", "10.5", "n - c, the wrong ones", wrong_pass<Pass::wrong_ones>),
-    ROW(pass_at_k, "same_total", "10.5", "with replacement", wrong_pass<Pass::same_total>),
-    ROW(pass_at_k, "k_n", "10.5", "k = n are allowed", wrong_pass<Pass::k_n>),
-    ROW(pass_at_k, "in_float", "10.5", "computed in float", wrong_pass<Pass::in_float>),
-
-    ROW(hanoi_progress, "per_move", "10.6", "moving to and fro is paid", wrong_progress<Way::per_move>),
-    ROW(hanoi_progress, "best_on_the_way", "10.6", "the best position on the way", wrong_progress<Way::best>),
-    ROW(hanoi_progress, "disks_on_goal", "10.6", "disks on the goal are no measure", wrong_progress<Way::disks>),
-    ROW(hanoi_progress, "skips_illegal", "10.6", "breaks the rules earns nothing", wrong_progress<Way::skips>),
-    ROW(hanoi_progress, "keeps_before_illegal", "10.6", "breaks the rules earns nothing", wrong_progress<Way::keeps>),
-    ROW(hanoi_progress, "goes_on", "10.6", "the solution is the end", wrong_progress<Way::goes_on>),
-    ROW(hanoi_progress, "negative", "10.6", "worth 0, not less", wrong_progress<Way::negative>),
-    ROW(hanoi_progress, "what_is_left", "10.6", "the distance that is left", wrong_progress<Way::left>),
-    ROW(hanoi_progress, "solved_is_zero", "10.6", "nothing is left to do", wrong_progress<Way::zero>),
-    ROW(hanoi_progress, "whole_share", "10.6", "of whole numbers", wrong_progress<Way::whole>),
-    ROW(hanoi_progress, "tower", "10.6", "from where it starts", wrong_progress<Way::tower>),
-    ROW(hanoi_progress, "stops", "10.6", "the solution is the end", wrong_progress<Way::stops>),
-    ROW(hanoi_progress, "distance_absolute", "10.6", "worth 0, not less", wrong_progress<Way::absolute>),
-    ROW(hanoi_progress, "too_late", "10.6", "after the moves", wrong_progress<Way::too_late>),
-
-    ROW(majority_vote, "tie_to_the_first", "10.7", "a tie goes to whoever stands first", wrong_vote<Vote::first>),
-    ROW(majority_vote, "tie_to_the_last", "10.7", "the share that is right", wrong_vote<Vote::last>),
-    ROW(majority_vote, "tie_to_the_right", "10.7", "a tie", wrong_vote<Vote::ties_right>),
-    ROW(majority_vote, "tie_to_the_wrong", "10.7", "a tie", wrong_vote<Vote::ties_wrong>),
-    ROW(majority_vote, "any_right", "10.7", "that is pass@k", wrong_vote<Vote::any>),
-    ROW(majority_vote, "share_of_responses", "10.7", "this is the share of right responses", wrong_vote<Vote::share>),
-    ROW(majority_vote, "right_ones_pooled", "10.7", "are not one answer", wrong_vote<Vote::pooled>),
-    ROW(majority_vote, "nobody", "10.7", "nobody votes", wrong_vote<Vote::no_votes>),
-    ROW(majority_vote, "zero_counts", "10.7", "a count of 0", wrong_vote<Vote::zero_counts>),
-    ROW(majority_vote, "not_counted", "10.7", "the first answer is taken", wrong_vote<Vote::position>),
-    ROW(majority_vote, "whole_vote", "10.7", "of whole numbers", wrong_vote<Vote::whole>),
-    ROW(majority_vote, "absolute_majority", "10.7", "more than half", wrong_vote<Vote::absolute>),
-    ROW(majority_vote, "no_check", "10.7", "an index outside", wrong_vote<Vote::no_check>)};
+template <Name mistake>
+double wrong_vote(std::span<const AnswerCount> answers) {
+  int64_t most = 0, all = 0, right_votes = 0;
+  for (const AnswerCount& a : answers) {
+    most = std::max(most, a.count);
+    all += a.count;
+    right_votes += a.right ? a.count : 0;
+  }
+  const auto share = [](int64_t p, int64_t q) { return static_cast<double>(p) / static_cast<double>(q); };
+  if (mistake == "position") return !answers.empty() && most > 0 && answers[0].right ? 1 : 0;
+  if (mistake == "no_check") {
+    const auto by_count = [](const AnswerCount& a, const AnswerCount& b) { return a.count < b.count; };
+    most = std::max_element(answers.begin(), answers.end(), by_count)->count;
+  }
+  if (mistake == "absolute") {
+    for (const AnswerCount& a : answers)
+      if (2 * a.count > all) return a.right ? 1 : 0;
+    return 0;
+  }
+  if (most == 0 && mistake != "no_votes" && mistake != "zero_counts") return 0;
+  if (answers.empty() && mistake == "zero_counts") return 0;
+  if (mistake == "any") return right_votes > 0 ? 1 : 0;
+  if (mistake == "share") return share(right_votes, all);
+  if (mistake == "pooled" && 2 * right_votes > all) return 1;
+  int64_t tied = 0, right = 0;
+  double first = -1, last = 0;
+  for (const AnswerCount& a : answers) {
+    if (a.count != most) continue;
+    ++tied;
+    right += a.right;
+    last = a.right ? 1 : 0;
+    if (first < 0) first = last;
+  }
+  if (mistake == "first") return first;
+  if (mistake == "last") return last;
+  if (mistake == "ties_right") return right > 0 ? 1 : 0;
+  if (mistake == "whole") return static_cast<double>(right / tied);
+  if (mistake == "ties_wrong") return right == tied ? 1 : 0;
+  return share(right, tied);
+}
 
 }  // namespace
+
+const kit::Mutants<Impl> of_read_expression(
+    &Impl::read_expression,
+    {{"minus_from_the_right", "10.1", "minus is read from the right", wrong_read<"right_to_left">},
+     {"division_from_the_right", "10.1", "the chain is read from the right", wrong_read<"right_to_left_product">},
+     {"one_level", "10.1", "+ binds as * does", wrong_read<"one_level">},
+     {"integer_division", "10.1", "one of whole numbers", wrong_read<"integer_division">},
+     {"unary_minus", "10.1", "a sign is read as part", wrong_read<"unary_minus">},
+     {"unary_plus", "10.1", "a sign is read as part", wrong_read<"unary_plus">},
+     {"no_limit", "10.1", "more is read than `steps` allows", wrong_read<"no_limit">},
+     {"limit_of_numbers", "10.1", "more is read than `steps` allows", wrong_read<"limit_numbers_only">},
+     {"limit_too_strict", "10.1", "five steps are allowed", wrong_read<"limit_too_strict">},
+     {"leftover", "10.1", "the expression ends before the text does", wrong_read<"leftover">},
+     {"unclosed", "10.1", "must be closed", wrong_read<"unclosed">},
+     {"leading_zeros", "10.1", "a leading zero", wrong_read<"zeros">},
+     {"spaces_join", "10.1", "spaces do not join digits", wrong_read<"spaces_join">},
+     {"no_spaces", "10.1", "spaces may stand around", wrong_read<"no_spaces">},
+     {"no_parentheses", "10.1", "parentheses are not read", wrong_read<"no_parentheses">},
+     {"half_expression", "10.1", "an operator without a number behind it", wrong_read<"half_expression">},
+     {"nul_ends", "10.1", "a byte of value 0", wrong_read<"nul_ends">},
+     {"saturates", "10.1", "does not fit in 64 bits", wrong_read<"saturates">},
+     {"product_without_sign", "10.1", "no sign, no product", wrong_read<"product_without_sign">},
+     {"zero_refused", "10.1", "0 is a whole number", wrong_read<"zero_refused">},
+     {"step_per_digit", "10.1", "a number is one step", wrong_read<"step_per_digit">},
+     {"free_parentheses", "10.1", "more is read than `steps` allows", wrong_read<"free_parentheses">},
+     {"free_operators", "10.1", "more is read than `steps` allows", wrong_read<"free_operators">},
+     {"counted_afterwards", "10.1", "calls itself", wrong_read<"counted_afterwards">},
+     {"never_reset", "10.1", "remembers", wrong_read<"never_reset">},
+     {"tabs", "10.1", "no other white space", wrong_read<"tabs">},
+     {"sorted", "10.1", "in the order of the text", wrong_read<"sorted">},
+     {"division_by_zero", "10.1", "division by zero", wrong_read<"division_by_zero">},
+     {"wraps", "10.1", "does not fit in 64 bits", wrong_read<"wraps">},
+     {"throws", "10.1", "an exception", wrong_read<"throws">},
+     {"no_numbers", "10.1", "the numbers are missing", wrong_read<"no_numbers">},
+     {"exchanged", "10.1", "are exchanged", wrong_read<"exchanged">}});
+const kit::Mutants<Impl> of_countdown_reward(
+    &Impl::countdown_reward, {{"number_reused", "10.2", "more often than it is given", wrong_reward<"reused">},
+                              {"any_number", "10.2", "a number that was not given", wrong_reward<"any_number">},
+                              {"twice_given", "10.2", "may be used twice", wrong_reward<"only_once">},
+                              {"all_ignored", "10.2", "a number is left over", wrong_reward<"all_ignored">},
+                              {"all_always", "10.2", "unless `all` says so", wrong_reward<"all_always">},
+                              {"close_enough", "10.2", "paid like the target", wrong_reward<"close">},
+                              {"cut_to_whole", "10.2", "cut to a whole number", wrong_reward<"whole">},
+                              {"form_alone", "10.2", "the form alone is paid", wrong_reward<"format">},
+                              {"form_constant", "10.2", "the form alone is paid", wrong_reward<"format_constant">},
+                              {"no_one", "10.2", "the 1 is missing", wrong_reward<"no_one">},
+                              {"signed_distance", "10.2", "the distance has no sign", wrong_reward<"signed_distance">},
+                              {"sign_lost", "10.2", "the sign of the value is lost", wrong_reward<"absolute">},
+                              {"as_double", "10.2", "a double has 53 bits", wrong_reward<"as_double">},
+                              {"near_ignored", "10.2", "`near` is ignored", wrong_reward<"near_ignored">},
+                              {"near_for_right", "10.2", "is worth 1", wrong_reward<"near_for_right">},
+                              {"distance_cut", "10.2", "cut to a whole number", wrong_reward<"distance_cut">},
+                              {"in_order", "10.2", "in any order", wrong_reward<"in_order">},
+                              {"all_as_set", "10.2", "must be used twice", wrong_reward<"all_as_set">}});
+const kit::Mutants<Impl> of_last_boxed(&Impl::last_boxed,
+                                       {{"first_box", "10.3", "the first box is taken", wrong_boxed<"first">},
+                                        {"greedy_brace", "10.3", "the last } of the text", wrong_boxed<"greedy">},
+                                        {"first_brace", "10.3", "ends at its first }", wrong_boxed<"shortest">},
+                                        {"box_before_the_cut", "10.3", "the last box is cut", wrong_boxed<"cut">},
+                                        {"escaped_brace", "10.3", "an escaped brace is text", wrong_boxed<"no_escape">},
+                                        {"no_fbox", "10.3", "is a box, too", wrong_boxed<"no_fbox">},
+                                        {"boxed_before_fbox", "10.3", "the one that stands last",
+                                         wrong_boxed<"boxed_wins">},
+                                        {"no_braces", "10.3", "without braces it is no box", wrong_boxed<"no_braces">},
+                                        {"trimmed", "10.3", "with its spaces", wrong_boxed<"trims">},
+                                        {"no_spaces", "10.3", "spaces may stand between", wrong_boxed<"no_spaces">},
+                                        {"empty_box", "10.3", "an empty box is a box", wrong_boxed<"empty">},
+                                        {"outer", "10.3", "the inner one", wrong_boxed<"outer">},
+                                        {"previous", "10.3", "two backslashes", wrong_boxed<"previous">},
+                                        {"braces_too", "10.3", "between the braces", wrong_boxed<"braces_too">},
+                                        {"one_brace", "10.3", "between the braces", wrong_boxed<"one_brace">}});
+const kit::Mutants<Impl> of_same_number(
+    &Impl::same_number, {{"texts_compared", "10.4", "one number in two forms", wrong_same<"texts">},
+                         {"texts_too", "10.4", "equal texts that are no numbers", wrong_same<"texts_too">},
+                         {"tolerance", "10.4", "a tolerance pays wrong answers", wrong_same<"tolerance">},
+                         {"small_tolerance", "10.4", "a tolerance pays wrong answers", wrong_same<"tight">},
+                         {"doubles", "10.4", "a double has 53 bits", wrong_same<"doubles">},
+                         {"no_commas", "10.4", "commas between thousands are part", wrong_same<"no_commas">},
+                         {"any_commas", "10.4", "a comma stands in the wrong place", wrong_same<"any_commas">},
+                         {"number_in_front", "10.4", "a number and nothing else", wrong_same<"prefix">},
+                         {"sign_lost", "10.4", "the sign is lost", wrong_same<"sign">},
+                         {"division_by_zero", "10.4", "a division by zero", wrong_same<"zero">},
+                         {"products_wrap", "10.4", "use __int128", wrong_same<"narrow">},
+                         {"products_refused", "10.4", "use __int128", wrong_same<"refuses">},
+                         {"no_plus", "10.4", "a plus may stand", wrong_same<"no_plus">},
+                         {"no_bare_point", "10.4", "2. is 2", wrong_same<"no_bare_point">},
+                         {"point_first", "10.4", "before the point", wrong_same<"point_first">},
+                         {"inner_sign", "10.4", "in front of the fraction", wrong_same<"inner_sign">},
+                         {"exponent", "10.4", "an e is no part", wrong_same<"exponent">},
+                         {"comma_decimals", "10.4", "behind the point", wrong_same<"comma_decimals">},
+                         {"long_first_group", "10.4", "in the wrong place", wrong_same<"long_first_group">},
+                         {"comma_fraction", "10.4", "no commas in a fraction", wrong_same<"comma_fraction">},
+                         {"zeros_kept", "10.4", "zeros at the end", wrong_same<"zeros_kept">},
+                         {"trimmed", "10.4", "no space", wrong_same<"trimmed">},
+                         {"decimal_zeros", "10.4", "not the zeros behind the point", wrong_same<"decimal_zeros">},
+                         {"decimals_added", "10.4", "the sign belongs to", wrong_same<"decimals_added">},
+                         {"no_signed_fraction", "10.4", "may have a sign in front", wrong_same<"no_signed_fraction">},
+                         {"two_points", "10.4", "one point at most", wrong_same<"two_points">},
+                         {"decimal_fraction", "10.4", "no point in it", wrong_same<"decimal_fraction">}});
+const kit::Mutants<Impl> of_pass_at_k(&Impl::pass_at_k, pass_at_k_mistakes(),
+                                      {{"factorials", "10.5", "a factorial or a binomial", wrong_pass<"factorials">},
+                                       {"binomials", "10.5", "a factorial or a binomial", wrong_pass<"binomials">},
+                                       {"unchecked", "10.5", "k > n", wrong_pass<"unchecked">},
+                                       {"clamped", "10.5", "k > n", wrong_pass<"clamps">},
+                                       {"k_n", "10.5", "k = n are allowed", wrong_pass<"k_n">}});
+const kit::Mutants<Impl> of_hanoi_progress(
+    &Impl::hanoi_progress, {{"per_move", "10.6", "moving to and fro is paid", wrong_progress<"per_move">},
+                            {"best_on_the_way", "10.6", "the best position on the way", wrong_progress<"best">},
+                            {"disks_on_goal", "10.6", "disks on the goal are no measure", wrong_progress<"disks">},
+                            {"skips_illegal", "10.6", "breaks the rules earns nothing", wrong_progress<"skips">},
+                            {"keeps_before_illegal", "10.6", "breaks the rules earns nothing", wrong_progress<"keeps">},
+                            {"goes_on", "10.6", "the solution is the end", wrong_progress<"goes_on">},
+                            {"negative", "10.6", "worth 0, not less", wrong_progress<"negative">},
+                            {"what_is_left", "10.6", "the distance that is left", wrong_progress<"left">},
+                            {"solved_is_zero", "10.6", "nothing is left to do", wrong_progress<"zero">},
+                            {"whole_share", "10.6", "of whole numbers", wrong_progress<"whole">},
+                            {"tower", "10.6", "from where it starts", wrong_progress<"tower">},
+                            {"stops", "10.6", "the solution is the end", wrong_progress<"stops">},
+                            {"distance_absolute", "10.6", "worth 0, not less", wrong_progress<"absolute">},
+                            {"too_late", "10.6", "after the moves", wrong_progress<"too_late">}});
+const kit::Mutants<Impl> of_majority_vote(
+    &Impl::majority_vote, {{"tie_to_the_first", "10.7", "a tie goes to whoever stands first", wrong_vote<"first">},
+                           {"tie_to_the_last", "10.7", "the share that is right", wrong_vote<"last">},
+                           {"tie_to_the_right", "10.7", "a tie", wrong_vote<"ties_right">},
+                           {"tie_to_the_wrong", "10.7", "a tie", wrong_vote<"ties_wrong">},
+                           {"any_right", "10.7", "that is pass@k", wrong_vote<"any">},
+                           {"share_of_responses", "10.7", "this is the share of right responses", wrong_vote<"share">},
+                           {"right_ones_pooled", "10.7", "are not one answer", wrong_vote<"pooled">},
+                           {"nobody", "10.7", "nobody votes", wrong_vote<"no_votes">},
+                           {"zero_counts", "10.7", "a count of 0", wrong_vote<"zero_counts">},
+                           {"not_counted", "10.7", "the first answer is taken", wrong_vote<"position">},
+                           {"whole_vote", "10.7", "of whole numbers", wrong_vote<"whole">},
+                           {"absolute_majority", "10.7", "more than half", wrong_vote<"absolute">},
+                           {"no_check", "10.7", "an index outside", wrong_vote<"no_check">}});
+
 }  // namespace pg::lesson10

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "lessons/10_rlvr/checks.h"
-#include "lessons/10_rlvr/demo.h"
 #include "rl/text/evaluation.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/data/fetch.h"

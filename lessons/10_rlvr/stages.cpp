@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "lessons/10_rlvr/demo.h"
+#include "lessons/10_rlvr/lesson.h"
 #include "lessons/kit/plot.h"
 #include "rl/text/evaluation.h"
 #include "rl/text/imitation.h"

@@ -142,6 +142,15 @@ Outcome Grader::outcome() const {
   return result;
 }
 
+bool same_text(Grader& g, const std::string& input, const std::string& got, const std::string& want,
+               const std::vector<KnownText>& known, const std::string& otherwise) {
+  std::string says = otherwise;
+  for (const KnownText& one : known) {
+    if (got == one.gives) says = one.says;
+  }
+  return g.expect(got == want, input, got, want, says);
+}
+
 Outcome grade(const std::function<void(Grader&)>& body) {
   Grader grader;
   const auto thrown = [&](const std::string& what, const std::string& diagnosis = "") {

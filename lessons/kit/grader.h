@@ -52,6 +52,14 @@ class Grader {
   Outcome outcome_;
 };
 
+// A wrong result, as text, and what to say of it.
+struct KnownText {
+  std::string gives, says;
+};
+// Compares results as text. `otherwise` is what to say of a wrong result that is not known.
+bool same_text(Grader& g, const std::string& input, const std::string& got, const std::string& want,
+               const std::vector<KnownText>& known = {}, const std::string& otherwise = "");
+
 // Runs `body` and turns what it throws into an outcome: Todo into TODO, any other exception into WRONG.
 Outcome grade(const std::function<void(Grader&)>& body);
 
