@@ -62,20 +62,11 @@ std::string decode(const std::vector<int32_t>& ids, const std::vector<std::strin
   return text;
 }
 
-std::string shown(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    const bool plain = c > ' ' && c <= '~';
-    text += plain ? std::string(1, c) : c == ' ' ? "_" : c == '\n' ? "\\n" : fmt::format("\\x{:02x}", uint8_t(c));
-  }
-  return text;
-}
-
 std::string shown(const std::vector<int32_t>& ids, const std::vector<std::string>& tokens) {
   std::string text;
   for (const int32_t id : ids) {
     text += text.empty() ? "" : "|";
-    text += shown(tokens.at(static_cast<size_t>(id)));
+    text += readable(tokens.at(static_cast<size_t>(id)));
   }
   return text;
 }
@@ -114,9 +105,9 @@ Vocabulary show_merges(kit::Demo& demo, const Impl& impl, std::string_view text)
     const bool power = ((rank + 1) & rank) == 0;
     if (power || rank < 6) {
       demo.line("{:5}   {:20} {:12} {:8}   {:15.3f}", rank + 1,
-                shown(vocabulary.tokens[static_cast<size_t>(best.left)]) + " + " +
-                    shown(vocabulary.tokens[static_cast<size_t>(best.right)]),
-                shown(token), best.count, curve.y.back());
+                readable(vocabulary.tokens[static_cast<size_t>(best.left)]) + " + " +
+                    readable(vocabulary.tokens[static_cast<size_t>(best.right)]),
+                readable(token), best.count, curve.y.back());
     }
     vocabulary.tokens.push_back(token);
   }

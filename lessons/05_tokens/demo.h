@@ -27,8 +27,6 @@ struct Vocabulary {
 std::vector<int32_t> encode(const Impl& impl, std::string_view text, const ByteIds& byte_ids, const MergeTable& merges,
                             std::string_view special = "");
 std::string decode(const std::vector<int32_t>& ids, const std::vector<std::string>& tokens);
-// Bytes for a person to read, a space as "_".
-std::string shown(std::string_view bytes);
 // "The|_little|_cat"
 std::string shown(const std::vector<int32_t>& ids, const std::vector<std::string>& tokens);
 

@@ -112,7 +112,7 @@ void show_gpt2_tokens(kit::Demo& demo, const Impl& impl) {
   std::string beginning;
   for (size_t i = 0; i < 14; ++i) {
     beginning += i == 0 ? "" : "|";
-    beginning += shown(gpt2.decode_bytes({&ids[i], 1}));
+    beginning += readable(gpt2.decode_bytes({&ids[i], 1}));
   }
   demo.say(
       "{} merges, learned by OpenAI from 40 GB of web pages in 2019. The {} bytes of tiny Shakespeare become {} "
@@ -148,7 +148,7 @@ void show_pretrained(kit::Demo& demo) {
   std::vector<kit::Bar> bars;
   for (size_t i = 0; i < 5; ++i) {
     const double p = std::exp(scores[order[i]] - scores[order[0]]) / sum;
-    bars.push_back({shown(tokenizer->continuation(-1, static_cast<int32_t>(order[i]))), p,
+    bars.push_back({readable(tokenizer->continuation(-1, static_cast<int32_t>(order[i]))), p,
                     fmt::format("{:.1f} %  (logit {:.2f})", 100 * p, scores[order[i]])});
   }
   demo.say("SmolLM2, 135 million weights ({}), reads \"{}\". What comes next, of {} tokens:",
