@@ -100,6 +100,4 @@ Impl reference() {
       .k3 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k3(log_prob, ref); }};
 }
 
-Impl learner() { return {token_log_prob, reinforce_loss, return_to_go, advantage, k1, k2, k3}; }
-
 }  // namespace pg::lesson06

@@ -217,7 +217,6 @@ int main(int argc, char** argv) {
                                                    .folder = "lessons/06_reinforce",
                                                    .title = "REINFORCE",
                                                    .reference = reference(),
-                                                   .learner = learner(),
                                                    .checks = checks(),
                                                    .demo = demo},
                              argc, argv);

@@ -123,6 +123,4 @@ Impl reference() {
           .gaussian_log_prob = rl::gaussian_log_prob};
 }
 
-Impl learner() { return {gae, clip_loss, value_loss, gaussian_log_prob}; }
-
 }  // namespace pg::lesson07

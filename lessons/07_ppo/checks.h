@@ -2,34 +2,23 @@
 // The checks of lesson 7, by source file, and their inputs.
 #include "lessons/07_ppo/lesson.h"
 #include "lessons/kit/gradients.h"
-#include "lessons/kit/mistakes.h"
 
 namespace pg::lesson07 {
-using kit::as_gradient;
-using kit::gradient_of;
-using kit::kDouble;
-using kit::kSingle;
-using kit::leaf;
-using kit::mean_of;
-using kit::on_the_tape;
+using kit::as_gradient, kit::gradient_of, kit::kDouble, kit::kSingle, kit::leaf, kit::on_the_tape;
 
 // checks_gae.cpp
-void check_gae(kit::Grader& g, const Impl& impl);
-void check_termination(kit::Grader& g, const Impl& impl);
-void check_truncation(kit::Grader& g, const Impl& impl);
-void check_mask(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_gae, check_termination, check_truncation, check_mask;
 // checks_losses.cpp
-void check_clip_loss(kit::Grader& g, const Impl& impl);
-void check_value_loss(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_clip_loss, check_value_loss;
 // checks_gaussian.cpp
-void check_log_prob(kit::Grader& g, const Impl& impl);
-void check_entropy(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_log_prob, check_entropy;
 
-// mistakes.cpp
-using GaeMistakes = kit::Mistakes<&Impl::gae>;
-const GaeMistakes& gae_mistakes();
-using ClipMistakes = kit::Mistakes<&Impl::clip_loss>;
-const ClipMistakes& clip_mistakes();
+// mistakes_gae.cpp
+kit::Mistakes<&Impl::gae> gae_mistakes();
+// mistakes_losses.cpp
+kit::Mistakes<&Impl::clip_loss> clip_mistakes();
+kit::Mistakes<&Impl::value_loss> value_mistakes();
+kit::Mistakes<&Impl::gaussian_log_prob> gaussian_mistakes();
 
 inline Tensor normal(const Shape& shape, uint64_t seed, DType dtype = f64) {
   return kit::normal(shape, seed, 1, dtype);

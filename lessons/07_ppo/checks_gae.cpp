@@ -8,9 +8,7 @@
 namespace pg::lesson07 {
 namespace {
 
-using kit::Grader;
-using kit::Mistake;
-using kit::Value;
+using kit::Grader, kit::Mistake, kit::Value;
 using Numbers = std::vector<double>;
 using Flags = std::vector<uint8_t>;
 
@@ -73,13 +71,9 @@ GaeOptions options() { return {.gamma = kGamma, .lambda = kLambda}; }
 // What the known mistakes give, those of this check first: advantages and returns.
 std::pair<std::vector<Mistake>, std::vector<Mistake>> mistakes(const char* check, const Sample& s,
                                                                const GaeOptions& o) {
-  std::pair<std::vector<Mistake>, std::vector<Mistake>> all;
-  for (const auto& row : kit::first_of(check, gae_mistakes())) {
-    const Gae wrong = row.wrong(s.rewards, s.values, s.next, o);
-    all.first.push_back({row.says, wrong.advantages});
-    all.second.push_back({row.says, wrong.returns});
-  }
-  return all;
+  const auto rows = kit::first_of(check, gae_mistakes());
+  return {kit::values_of(rows, [&](auto gae) { return gae(s.rewards, s.values, s.next, o).advantages; }),
+          kit::values_of(rows, [&](auto gae) { return gae(s.rewards, s.values, s.next, o).returns; })};
 }
 
 void compare(Grader& g, const Impl& impl, const char* check, const std::string& input, const Sample& s,

@@ -8,11 +8,8 @@
 namespace pg::lesson07 {
 namespace {
 
-using kit::Grader;
-using kit::Value;
+using kit::Grader, kit::Value;
 using Numbers = std::vector<double>;
-
-const std::string kMeanWords = "one loss for each step; the mean is taken later, over the steps that count";
 
 // ratio and A: one A for each ratio, or one for each row [B, 1].
 void compare_clip(Grader& g, const Impl& impl, const std::string& input, const Tensor& ratio, const Tensor& advantage,
@@ -22,27 +19,18 @@ void compare_clip(Grader& g, const Impl& impl, const std::string& input, const T
   const Numbers x = ratio.to_vector(), w = weight.to_vector();
   const Numbers all = advantage.view_expand(ratio.shape()).to_vector();
   const auto inside = [=](double p) { return std::min(std::max(p, 1 - low), 1 + high); };
-  // The known mistakes: their losses, and their gradients at ratio and A.
-  std::vector<kit::Mistake> of_loss, at_ratio, at_advantage;
-  for (const auto& row : clip_mistakes()) {
-    const Tensor r = leaf(ratio), of = leaf(advantage), wrong = row.wrong(r, of, low, high);
-    of_loss.push_back({row.says, wrong.detach()});
-    if (wrong.shape() != ratio.shape()) continue;
-    backward(wrong, weight);
-    at_ratio.push_back({row.says, gradient_of(r)});
-    at_advantage.push_back({row.says, gradient_of(of)});
-  }
+  const auto known = kit::known_gradients(clip_mistakes(), weight, rho, a, low, high);
   const Tensor got = impl.clip_loss(rho, a, low, high);
   const Value want = each(ratio.shape(), [&](size_t i) { return -std::min(x[i] * all[i], inside(x[i]) * all[i]); });
-  g.equal(input, got.detach(), want, {.rtol = rtol, .mistakes = of_loss});
+  g.equal(input, got.detach(), want, {.rtol = rtol, .mistakes = known.results});
   if (g.failed() || !on_the_tape(g, got)) return;
   backward(got, weight.to(got.dtype()));
   const Value want_at_ratio =
       each(ratio.shape(), [&](size_t i) { return x[i] * all[i] <= inside(x[i]) * all[i] ? -w[i] * all[i] : 0; });
   g.equal(input + ": the gradient at the ratio, 0 only where the ratio is past the clip in the direction A favours",
-          gradient_of(rho), want_at_ratio, as_gradient(rtol, at_ratio));
+          gradient_of(rho), want_at_ratio, as_gradient(rtol, known.at[0]));
   g.equal(input + ": the gradient at the advantage", gradient_of(a), zeros_like(advantage),
-          {.rtol = rtol, .mistakes = at_advantage});
+          {.rtol = rtol, .mistakes = known.at[1]});
 }
 
 void compare_value(Grader& g, const Impl& impl, const std::string& input, const Tensor& values, const Tensor& returns,
@@ -60,43 +48,15 @@ void compare_value(Grader& g, const Impl& impl, const std::string& input, const 
   const auto of = [&](auto loss) { return each(values.shape(), [&](size_t i) { return kept[i] != 0 ? loss(i) : 0; }); };
   const auto free = [&](size_t i) { return half_square(x[i] - r[i]); };
   const auto bounded = [&](size_t i) { return clip == 0 ? free(i) : half_square(near(i) - r[i]); };
-  const auto larger_with = [&](auto other) {
-    return of([&, other](size_t i) { return std::max(free(i), half_square(other(i))); });
-  };
-  const auto larger = [&](size_t i) { return std::max(free(i), bounded(i)); };
-  const Value want = of(larger);
+  const auto known = kit::known_gradients(value_mistakes(), weight, v, target, old, clip, mask);
   const Tensor got = impl.value_loss(v, target, old, clip, mask);
-  const std::string clip_zero = "with clip 0 there is no clip: the loss is (v - R)²/2 alone";
-  std::vector<kit::Mistake> mistakes = {
-      {"the factor 1/2 is missing", of([&](size_t i) { return 2 * larger(i); })},
-      {"the minimum in place of the maximum: the loss is the larger of the two errors",
-       of([&](size_t i) { return std::min(free(i), bounded(i)); })},
-      {"the clipped error alone: where v is past the clip, it has no gradient", of(bounded)},
-      {"clip and old_values are not used, or near is held around R: near = old + (v - old, clipped to ±clip)",
-       of(free)},
-      {"old is not added back: near = old + (v - old, clipped to ±clip)",
-       larger_with([&](size_t i) { return held(x[i] - before[i]) - r[i]; })},
-      {"v itself is clipped to ±clip; clip its distance from old",
-       larger_with([&](size_t i) { return held(x[i]) - r[i]; })},
-      {clip_zero, larger_with([&](size_t i) { return before[i] - r[i]; })},
-      {clip_zero, of([&](size_t i) { return half_square(before[i] - r[i]); })},
-      {"the error is not squared: (v - R)², not |v - R|", of([&](size_t i) { return std::sqrt(larger(i) / 2); })},
-      {"the mask is not used", each(values.shape(), larger)},
-      {"0 times infinity is nan: choose with where(mask, ...) in place of multiplying by the mask",
-       each(values.shape(), [&](size_t i) { return kept[i] * larger(i); })},
-      {kMeanWords, Value({}, {mean_of(want)})}};
-  g.equal(input, got.detach(), want, {.rtol = rtol, .mistakes = mistakes});
+  g.equal(input, got.detach(), of([&](size_t i) { return std::max(free(i), bounded(i)); }),
+          {.rtol = rtol, .mistakes = known.results});
   if (g.failed() || !on_the_tape(g, got)) return;
   backward(got, weight.to(got.dtype()));
-  const std::string late =
-      "the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them";
-  const auto slope = [&](size_t i) { return free(i) >= bounded(i) ? w[i] * (x[i] - r[i]) : 0; };
-  g.equal(
-      input + ": the gradient at v", gradient_of(v), of(slope),
-      as_gradient(rtol, {{late, each(values.shape(), [&](size_t i) { return kept[i] * slope(i) + 0 * (x[i] - r[i]); })},
-                         {late, each(values.shape(), [&](size_t i) {
-                            return kept[i] * slope(i) + 0 * (x[i] - r[i]) + 0 * (before[i] - r[i]);
-                          })}}));
+  g.equal(input + ": the gradient at v", gradient_of(v),
+          of([&](size_t i) { return free(i) >= bounded(i) ? w[i] * (x[i] - r[i]) : 0; }),
+          as_gradient(rtol, known.at[0]));
   const auto constant = [&](const char* name, const Tensor& at) {
     if (g.failed() || !at.defined()) return;
     const Value grad = gradient_of(at);

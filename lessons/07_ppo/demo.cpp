@@ -18,7 +18,6 @@ int main(int argc, char** argv) {
                                                    .folder = "lessons/07_ppo",
                                                    .title = "PPO",
                                                    .reference = reference(),
-                                                   .learner = learner(),
                                                    .checks = checks(),
                                                    .demo = demo},
                              argc, argv);

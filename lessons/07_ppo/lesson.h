@@ -6,8 +6,7 @@
 
 namespace pg::lesson07 {
 
-using rl::Gae;
-using rl::GaeOptions;
+using rl::Gae, rl::GaeOptions;
 
 // The elements of x in row-major order; `count` times `otherwise` if x is undefined.
 inline std::vector<double> numbers(const Tensor& x, int64_t count, double otherwise) {
@@ -20,14 +19,14 @@ Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old
                   const Tensor& mask);
 std::pair<Tensor, Tensor> gaussian_log_prob(const Tensor& mean, const Tensor& log_std, const Tensor& actions);
 
+// The pieces: the learner's, unless others are named.
 struct Impl {
-  Gae (*gae)(const Tensor&, const Tensor&, const Tensor&, const GaeOptions&);
-  Tensor (*clip_loss)(const Tensor&, const Tensor&, double, double);
-  Tensor (*value_loss)(const Tensor&, const Tensor&, const Tensor&, double, const Tensor&);
-  std::pair<Tensor, Tensor> (*gaussian_log_prob)(const Tensor&, const Tensor&, const Tensor&);
+  decltype(lesson07::gae)* gae = lesson07::gae;
+  decltype(lesson07::clip_loss)* clip_loss = lesson07::clip_loss;
+  decltype(lesson07::value_loss)* value_loss = lesson07::value_loss;
+  decltype(lesson07::gaussian_log_prob)* gaussian_log_prob = lesson07::gaussian_log_prob;
 };
 Impl reference();
-Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 

@@ -2,69 +2,109 @@
 // ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
+#include <cmath>
+#include <limits>
+#include <numbers>
+
 #include "lessons/07_ppo/answers.h"
 #include "lessons/07_ppo/checks.h"
-#include "lessons/07_ppo/right.h"
-#include "lessons/07_ppo/wrong_losses.h"
 
 namespace pg::lesson07 {
+namespace {
 
-const kit::Mutants<Impl> of_gae(&Impl::gae, gae_mistakes());
-const kit::Mutants<Impl> of_clip(&Impl::clip_loss, clip_mistakes());
-const kit::Mutants<Impl> mutants = {
-    {"clip_no_tape", "07.5", "without a gradient nothing is learned", [](Impl& m) { m.clip_loss = clip_no_tape; }},
-    {"gae_f64", "07.1", "the dtype is not", [](Impl& m) { m.gae = gae_f64; }, "07.2 07.4"},
-    {"entropy_mean", "07.8", "a mean over the k numbers", wrong_gaussian<entropy_mean>},
-    {"entropy_no_constant", "07.8", "log(2πe)/2 is missing", wrong_gaussian<entropy_no_constant>},
-    {"entropy_no_e", "07.8", "half a nat", wrong_gaussian<entropy_no_e>},
-    {"entropy_no_log_std", "07.8", "log_std is missing", wrong_gaussian<entropy_no_log_std>, "07.7"},
-    {"entropy_once", "07.8", "is counted once", wrong_gaussian<entropy_once>},
-    {"entropy_one_number", "07.8", "expand it to [N]", wrong_gaussian<entropy_one_number>},
-    {"entropy_one_plus", "07.8", "this has 1 + log", wrong_gaussian<entropy_one_plus>},
-    {"entropy_sampled", "07.8", "of the action taken", wrong_gaussian<entropy_sampled>},
-    {"entropy_sign", "07.8", "the sign is flipped", wrong_gaussian<entropy_sign>},
-    {"entropy_std", "07.8", "in place of log_std", wrong_gaussian<entropy_std>},
-    {"entropy_twice", "07.8", "this has log(2πe)", wrong_gaussian<entropy_twice>},
-    {"entropy_variance", "07.8", "log of the variance", wrong_gaussian<entropy_variance>},
-    {"gauss_added", "07.7", "log_std is added", wrong_gaussian<gauss_added>},
-    {"gauss_density", "07.7", "take its logarithm", wrong_gaussian<gauss_density>},
-    {"gauss_log_variance", "07.7", "log of the variance", wrong_gaussian<gauss_log_variance>},
-    {"gauss_mean", "07.7", "a mean over the k numbers", wrong_gaussian<gauss_mean>},
-    {"gauss_no_exp", "07.7", "exp() is missing", wrong_gaussian<gauss_no_exp>},
-    {"gauss_no_half", "07.7", "the 1/2 of the square", wrong_gaussian<gauss_no_half>},
-    {"gauss_no_log_std", "07.7", "a wider density is lower", wrong_gaussian<gauss_no_log_std>},
-    {"gauss_no_two_pi", "07.7", "does not integrate to 1", wrong_gaussian<gauss_no_two_pi>},
-    {"gauss_not_summed", "07.7", "add them up", wrong_gaussian<gauss_not_summed>},
-    {"gauss_one_two_pi", "07.7", "counted once", wrong_gaussian<gauss_one_two_pi>},
-    {"gauss_over_actions", "07.7", "over the N actions", wrong_gaussian<gauss_over_actions>},
-    {"gauss_sign", "07.7", "this is -log p", wrong_gaussian<gauss_sign>},
-    {"gauss_square_sign", "07.7", "far from the mean is unlikely", wrong_gaussian<gauss_square_sign>},
-    {"gauss_std_detached", "07.7", "do not detach it", wrong_gaussian<gauss_std_detached>},
-    {"gauss_std_for_log", "07.7", "in place of log_std", wrong_gaussian<gauss_std_for_log>},
-    {"gauss_total", "07.7", "one number for each action", wrong_gaussian<gauss_total>},
-    {"gauss_twice_two_pi", "07.7", "this has log(2π)", wrong_gaussian<gauss_twice_two_pi>},
-    {"gauss_variance", "07.7", "taken for the variance", wrong_gaussian<gauss_variance>},
-    {"value_about_returns", "07.6", "held around R", wrong_value_loss<value_about_returns>},
-    {"value_absolute", "07.6", "the error is not squared", wrong_value_loss<value_absolute>},
-    {"value_bounded_alone", "07.6", "the clipped error alone", wrong_value_loss<value_bounded_alone>},
-    {"value_clip_zero", "07.6", "with clip 0 there is no clip", wrong_value_loss<value_clip_zero>},
-    {"value_clips_itself", "07.6", "clip its distance from old", wrong_value_loss<value_clips_itself>},
-    {"value_mask_ignored", "07.6", "the mask is not used", wrong_value_loss<value_mask_ignored>},
-    {"value_mask_product", "07.6", "0 times infinity", wrong_value_loss<value_mask_product>},
-    {"value_masked_late", "07.6", "mask the errors before", wrong_value_loss<value_masked_late>},
-    {"value_mean", "07.6", "one loss for each step", wrong_value_loss<value_mean>},
-    {"value_minimum", "07.6", "the minimum in place of the maximum", wrong_value_loss<value_minimum>},
-    {"value_no_clip", "07.6", "clip and old_values are not used", wrong_value_loss<value_no_clip>},
-    {"value_no_half", "07.6", "the factor 1/2 is missing", wrong_value_loss<value_no_half>},
-    {"value_old_not_added", "07.6", "old is not added back", wrong_value_loss<value_old_not_added>},
-    {"value_old_not_detached", "07.6", "flows into what is a constant", wrong_value_loss<value_old_not_detached>},
-    {"value_returns_not_detached", "07.6", "flows into what is a constant",
-     wrong_value_loss<value_returns_not_detached>},
-    {"right_by_definition", "07.1", "ok", [](Impl& m) { m.gae = right_by_definition; }},
-    {"right_by_sign", "07.5", "ok", [](Impl& m) { m.clip_loss = right_by_sign; }},
-    {"right_maximum_of_losses", "07.5", "ok", [](Impl& m) { m.clip_loss = right_maximum_of_losses; }},
-    {"right_near_constant", "07.6", "ok", [](Impl& m) { m.value_loss = right_near_constant; }},
-    {"right_by_variance", "07.7", "ok", [](Impl& m) { m.gaussian_log_prob = right_by_variance; }},
-};
+using T = const Tensor&;
+
+// A gradient flows into what is a constant.
+Tensor value_old_not_detached(T values, T returns, T old, double clip, T mask) {
+  const Tensor loss = value_loss(values, returns, old, clip, mask);
+  return old.defined() && clip > 0 ? loss + (old - old.detach()) * 0.5 : loss;
+}
+Tensor value_returns_not_detached(T values, T returns, T old, double clip, T mask) {
+  const Tensor error = returns - returns.detach();
+  return value_loss(values, returns, old, clip, mask) +
+         (mask.defined() ? where(mask, error, zeros_like(error)) : error);
+}
+
+// Right but unusual answers.
+
+// The definition: from each step a walk to the end of its episode.
+Gae right_by_definition(const Tensor& rewards, const Tensor& values, const Tensor& next_values,
+                        const GaeOptions& options) {
+  const int64_t count = rewards.numel();
+  const auto steps = static_cast<size_t>(rewards.size(1));
+  const auto r = rewards.to_vector(), v = values.to_vector(), last = next_values.to_vector();
+  const auto mask = numbers(options.mask, count, 1), final_values = numbers(options.final_values, count, 0);
+  const auto terminated = numbers(options.terminated, count, 0), truncated = numbers(options.truncated, count, 0);
+  std::vector<double> advantages, returns;
+  for (size_t i = 0; i < r.size(); ++i) {
+    const size_t end = (i / steps + 1) * steps;
+    double total = 0, factor = 1;
+    for (size_t j = i, later = i; mask[i] != 0 && j < end; j = later, factor *= options.gamma * options.lambda) {
+      do ++later;
+      while (later < end && mask[later] == 0);
+      const double next = terminated[j] != 0  ? 0
+                          : truncated[j] != 0 ? final_values[j]
+                          : later < end       ? v[later]
+                                              : last[i / steps];
+      total += factor * (r[j] + options.gamma * next - v[j]);
+      if (terminated[j] != 0 || truncated[j] != 0) break;
+    }
+    advantages.push_back(total);
+    returns.push_back(mask[i] != 0 ? total + v[i] : 0);
+  }
+  return {Tensor::from(advantages, rewards.shape()).to(rewards.dtype()),
+          Tensor::from(returns, rewards.shape()).to(rewards.dtype())};
+}
+
+// The clip by the sign of A: above where A is positive, below where it is negative.
+Tensor right_by_sign(const Tensor& ratio, const Tensor& advantage, double low, double high) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor a = advantage.detach(), zero = Tensor::scalar(0, a.dtype());
+  return neg(where(gt(a, zero), clamp(ratio, -inf, 1 + high), clamp(ratio, 1 - low, inf)) * a);
+}
+
+// The maximum of the losses, as in the paper's code.
+Tensor right_maximum_of_losses(const Tensor& ratio, const Tensor& advantage, double low, double high) {
+  const Tensor a = neg(advantage.detach());
+  return maximum(a * ratio, a * clamp(ratio, 1 - low, 1 + high));
+}
+
+// near as a constant: where the clipped error is the larger one, it does not move with v anyway.
+Tensor right_near_constant(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
+                           const Tensor& mask) {
+  const Tensor all = mask.defined() ? mask : Tensor::ones(values.shape(), u8);
+  const Tensor zero = Tensor::scalar(0, values.dtype());
+  const auto known = [&](const Tensor& x) { return where(all, x, zero); };
+  const Tensor v = known(values), target = known(returns).detach(), error = v - target;
+  const Tensor free = error * error * 0.5;
+  if (clip == 0) return free;
+  const Tensor old = known(old_values).detach(), miss = old + clamp(v.detach() - old, -clip, clip) - target;
+  return where(gt(abs(miss), abs(error)), miss * miss * 0.5, free);
+}
+
+// The variance, and sums of the parts one by one.
+std::pair<Tensor, Tensor> right_by_variance(const Tensor& mean, const Tensor& log_std, const Tensor& actions) {
+  const auto k = static_cast<double>(log_std.size(0));
+  const double log_2pi = std::log(2 * std::numbers::pi);
+  const Tensor d = mean - actions, squares = sum(d * d / exp(log_std + log_std), {1});
+  const Tensor width = sum(log_std);
+  const Tensor none = Tensor::zeros({mean.size(0)}, mean.dtype());
+  return {(squares + k * log_2pi) * -0.5 - width, none + (width + 0.5 * k * (log_2pi + 1))};
+}
+
+}  // namespace
+
+const kit::Mutants<Impl> of_gae(&Impl::gae, gae_mistakes(),
+                                {{"right_by_definition", "07.1", "ok", right_by_definition}});
+const kit::Mutants<Impl> of_clip(&Impl::clip_loss, clip_mistakes(),
+                                 {{"right_by_sign", "07.5", "ok", right_by_sign},
+                                  {"right_maximum_of_losses", "07.5", "ok", right_maximum_of_losses}});
+const kit::Mutants<Impl> of_value(
+    &Impl::value_loss, value_mistakes(),
+    {{"value_old_not_detached", "07.6", "flows into what is a constant", value_old_not_detached},
+     {"value_returns_not_detached", "07.6", "flows into what is a constant", value_returns_not_detached},
+     {"right_near_constant", "07.6", "ok", right_near_constant}});
+const kit::Mutants<Impl> of_gauss(&Impl::gaussian_log_prob, gaussian_mistakes(),
+                                  {{"right_by_variance", "07.7", "ok", right_by_variance}});
 
 }  // namespace pg::lesson07

@@ -125,6 +125,4 @@ Impl reference() {
           .dpo_loss = rl::dpo_loss};
 }
 
-Impl learner() { return {sft_batch, bradley_terry_loss, set_rewards, subtract_kl, sequence_log_probs, dpo_loss}; }
-
 }  // namespace pg::lesson08

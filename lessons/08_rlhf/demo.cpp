@@ -217,7 +217,6 @@ int main(int argc, char** argv) {
                                                    .folder = "lessons/08_rlhf",
                                                    .title = "RLHF",
                                                    .reference = reference(),
-                                                   .learner = learner(),
                                                    .checks = checks(),
                                                    .demo = demo},
                              argc, argv);

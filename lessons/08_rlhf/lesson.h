@@ -8,9 +8,7 @@
 
 namespace pg::lesson08 {
 
-using rl::DpoLoss;
-using rl::DpoOptions;
-using rl::Response;
+using rl::DpoLoss, rl::DpoOptions, rl::Response;
 
 // A response with its numbers, one for each of its tokens. The log-probabilities are those of the policy that drew the
 // tokens, and of the reference.
@@ -26,16 +24,16 @@ Tensor sequence_log_probs(const Transformer& policy, std::span<const Response* c
 DpoLoss dpo_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen, const Tensor& ref_rejected,
                  const DpoOptions& options);
 
+// The pieces: the learner's, unless others are named.
 struct Impl {
-  TokenBatch (*sft_batch)(std::span<const Problem>);
-  Tensor (*bradley_terry_loss)(const Tensor&, const Tensor&, const Tensor&, double);
-  void (*set_rewards)(ScoredResponse&);
-  void (*subtract_kl)(ScoredResponse&, double);
-  Tensor (*sequence_log_probs)(const Transformer&, std::span<const Response* const>);
-  DpoLoss (*dpo_loss)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const DpoOptions&);
+  decltype(lesson08::sft_batch)* sft_batch = lesson08::sft_batch;
+  decltype(lesson08::bradley_terry_loss)* bradley_terry_loss = lesson08::bradley_terry_loss;
+  decltype(lesson08::set_rewards)* set_rewards = lesson08::set_rewards;
+  decltype(lesson08::subtract_kl)* subtract_kl = lesson08::subtract_kl;
+  decltype(lesson08::sequence_log_probs)* sequence_log_probs = lesson08::sequence_log_probs;
+  decltype(lesson08::dpo_loss)* dpo_loss = lesson08::dpo_loss;
 };
 Impl reference();
-Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 

@@ -2,113 +2,107 @@
 // ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
+#include <cmath>
+
 #include "lessons/08_rlhf/answers.h"
-#include "lessons/08_rlhf/right.h"
-#include "lessons/08_rlhf/wrong_pairs.h"
-#include "lessons/08_rlhf/wrong_tokens.h"
+#include "lessons/08_rlhf/checks.h"
 
 namespace pg::lesson08 {
+namespace {
 
-const kit::Mutants<Impl> mutants = {
-    {"dpo_beta_fixed", "08.6", "use options.beta", wrong_dpo_loss<dpo_beta_fixed>},
-    {"dpo_beta_outside", "08.6", "outside of -log σ", wrong_dpo_loss<dpo_beta_outside>},
-    {"dpo_beta_twice", "08.6", "applied twice", wrong_dpo_loss<dpo_beta_twice>},
-    {"dpo_chosen_alone", "08.6", "only the chosen response", wrong_dpo_loss<dpo_chosen_alone>},
-    {"dpo_exp", "08.6", "without exp", wrong_dpo_loss<dpo_exp>},
-    {"dpo_kink", "08.6", "has no slope", wrong_dpo_loss<dpo_kink>},
-    {"dpo_log", "08.6", "this is log σ", wrong_dpo_loss<dpo_log>},
-    {"dpo_log_sigmoid", "08.6", "softplus(-x)", wrong_dpo_loss<dpo_log_sigmoid>},
-    {"dpo_mean", "08.6", "one loss for each pair", wrong_dpo_loss<dpo_mean>},
-    {"dpo_no_beta", "08.6", "forgotten", wrong_dpo_loss<dpo_no_beta>},
-    {"dpo_no_reference", "08.6", "the reference is not used", wrong_dpo_loss<dpo_no_reference>},
-    {"dpo_overflows", "08.6", "overflows", wrong_dpo_loss<dpo_overflows>},
-    {"dpo_policy_detached", "08.6", "no gradient arrives", wrong_dpo_loss<dpo_policy_detached>},
-    {"dpo_probability", "08.6", "minus its logarithm", wrong_dpo_loss<dpo_probability>},
-    {"dpo_reference_added", "08.6", "are added", wrong_dpo_loss<dpo_reference_added>},
-    {"dpo_reference_gradient", "08.6", "into the reference", wrong_dpo_loss<dpo_reference_gradient>},
-    {"dpo_references_exchanged", "08.6", "two references are exchanged", wrong_dpo_loss<dpo_references_exchanged>},
-    {"dpo_rewards_exchanged", "08.6", "two rewards are exchanged", wrong_dpo_loss<dpo_rewards_exchanged>},
-    {"dpo_rewards_no_beta", "08.6", "in the implicit rewards", wrong_dpo_loss<dpo_rewards_no_beta>},
-    {"dpo_rewards_no_reference", "08.6", "reference is missing in the implicit",
-     wrong_dpo_loss<dpo_rewards_no_reference>},
-    {"dpo_rewards_with_gradient", "08.6", "detach() them", wrong_dpo_loss<dpo_rewards_with_gradient>},
-    {"dpo_sign", "08.6", "the rejected response likelier", wrong_dpo_loss<dpo_sign>},
-    {"dpo_sum", "08.6", "c and r are added", wrong_dpo_loss<dpo_sum>},
-    {"kl_absolute", "08.4", "k1 may be negative", wrong_subtract_kl<kl_absolute>},
-    {"kl_changes_log_probs", "08.4", "change rewards only", wrong_subtract_kl<kl_changes_log_probs>},
-    {"kl_k2", "08.4", "this is k2", wrong_subtract_kl<kl_k2>},
-    {"kl_k3", "08.4", "this is k3", wrong_subtract_kl<kl_k3>},
-    {"kl_last_only", "08.4", "free to leave", wrong_subtract_kl<kl_last_only>},
-    {"kl_no_beta", "08.4", "forgotten", wrong_subtract_kl<kl_no_beta>},
-    {"kl_no_end", "08.4", "the last token does not pay", wrong_subtract_kl<kl_no_end>},
-    {"kl_no_reference", "08.4", "the reference is not used", wrong_subtract_kl<kl_no_reference>},
-    {"kl_of_world", "08.4", "cannot help", wrong_subtract_kl<kl_of_world>},
-    {"kl_overwrites", "08.4", "take the KL off it", wrong_subtract_kl<kl_overwrites>},
-    {"kl_positive", "08.4", "k1 may be negative", wrong_subtract_kl<kl_positive>},
-    {"kl_probabilities", "08.4", "without exp", wrong_subtract_kl<kl_probabilities>},
-    {"kl_ratio", "08.4", "the ratio π/ref", wrong_subtract_kl<kl_ratio>},
-    {"kl_sign", "08.4", "pays the policy for leaving", wrong_subtract_kl<kl_sign>},
-    {"kl_stops", "08.4", "skip that token and go on", wrong_subtract_kl<kl_stops>},
-    {"kl_sum_at_end", "08.4", "each token should pay for itself", wrong_subtract_kl<kl_sum_at_end>},
-    {"kl_unpaid", "08.4", "each chosen token does", wrong_subtract_kl<kl_unpaid>},
-    {"log_prob_detached", "08.5", "nothing is learned", wrong_log_probs<log_prob_detached>},
-    {"log_prob_half_gradient", "08.5", "only the targets' own scores", wrong_log_probs<log_prob_half_gradient>},
-    {"log_prob_mean", "08.5", "the mean over tokens", wrong_log_probs<log_prob_mean>},
-    {"log_prob_mean_of_places", "08.5", "the mean over tokens", wrong_log_probs<log_prob_mean_of_places>},
-    {"log_prob_no_end", "08.5", "to stop is a choice", wrong_log_probs<log_prob_no_end>},
-    {"log_prob_no_mask", "08.5", "use the mask", wrong_log_probs<log_prob_no_mask>},
-    {"log_prob_of_inputs", "08.5", "take that of the targets", wrong_log_probs<log_prob_of_inputs>},
-    {"log_prob_of_world", "08.5", "did not choose", wrong_log_probs<log_prob_of_world>},
-    {"log_prob_probabilities", "08.5", "add up their logarithms", wrong_log_probs<log_prob_probabilities>},
-    {"log_prob_total", "08.5", "one number for each response", wrong_log_probs<log_prob_total>},
-    {"pair_centre_detached", "08.2", "do not detach it", wrong_pair_loss<pair_centre_detached>},
-    {"pair_centre_difference", "08.2", "Centre their sum", wrong_pair_loss<pair_centre_difference>},
-    {"pair_centre_inside", "08.2", "add it outside", wrong_pair_loss<pair_centre_inside>},
-    {"pair_centre_linear", "08.2", "the sum is not squared", wrong_pair_loss<pair_centre_linear>},
-    {"pair_centre_squared", "08.2", "centring is squared too", wrong_pair_loss<pair_centre_squared>},
-    {"pair_centre_squares", "08.2", "pulls only their sum", wrong_pair_loss<pair_centre_squares>},
-    {"pair_difference", "08.2", "the difference itself", wrong_pair_loss<pair_difference>},
-    {"pair_log", "08.2", "this is log σ", wrong_pair_loss<pair_log>},
-    {"pair_log_sigmoid", "08.2", "softplus(-x)", wrong_pair_loss<pair_log_sigmoid>},
-    {"pair_margin_added", "08.2", "the margin is added", wrong_pair_loss<pair_margin_added>},
-    {"pair_margin_first", "08.2", "margin of the first pair", wrong_pair_loss<pair_margin_first>},
-    {"pair_margin_not_detached", "08.2", "flows into the margin", wrong_pair_loss<pair_margin_not_detached>},
-    {"pair_margin_outside", "08.2", "outside of the sigmoid", wrong_pair_loss<pair_margin_outside>},
-    {"pair_mean", "08.2", "one loss for each pair", wrong_pair_loss<pair_mean>},
-    {"pair_no_centring", "08.2", "scores may drift", wrong_pair_loss<pair_no_centring>},
-    {"pair_no_margin", "08.2", "the margin is not used", wrong_pair_loss<pair_no_margin>},
-    {"pair_overflows", "08.2", "overflows", wrong_pair_loss<pair_overflows>},
-    {"pair_probability", "08.2", "minus its logarithm", wrong_pair_loss<pair_probability>},
-    {"pair_sign", "08.2", "prefer the rejected one", wrong_pair_loss<pair_sign>},
-    {"score_added", "08.3", "from an earlier use", wrong_set_rewards<score_added>},
-    {"score_before_end", "08.3", "is a choice as well", wrong_set_rewards<score_before_end>},
-    {"score_by_count", "08.3", "the number of chosen tokens", wrong_set_rewards<score_by_count>},
-    {"score_by_length", "08.3", "short responses pay", wrong_set_rewards<score_by_length>},
-    {"score_everywhere", "08.3", "long responses earn more", wrong_set_rewards<score_everywhere>},
-    {"score_first", "08.3", "return-to-go", wrong_set_rewards<score_first>},
-    {"score_kept", "08.3", "from an earlier use", wrong_set_rewards<score_kept>},
-    {"score_of_world", "08.3", "the world chose", wrong_set_rewards<score_of_world>},
-    {"score_on_pad", "08.3", "on padding", wrong_set_rewards<score_on_pad>},
-    {"sft_end_dropped", "08.1", "it belongs to the answer", wrong_sft_batch<sft_end_dropped>},
-    {"sft_end_masked", "08.1", "mask by place, never by id", wrong_sft_batch<sft_end_masked>},
-    {"sft_first_missing", "08.1", "first token is not trained", wrong_sft_batch<sft_first_missing>},
-    {"sft_left_padded", "08.1", "padded on the left", wrong_sft_batch<sft_left_padded>},
-    {"sft_next_ids", "08.1", "ids begin with the prompt", wrong_sft_batch<sft_next_ids>},
-    {"sft_not_shifted", "08.1", "each target is its own input", wrong_sft_batch<sft_not_shifted>},
-    {"sft_pad_id", "08.1", "an id must be one of the vocabulary", wrong_sft_batch<sft_pad_id>},
-    {"sft_padding", "08.1", "padding is trained", wrong_sft_batch<sft_padding>},
-    {"sft_prompt", "08.1", "the prompt is trained", wrong_sft_batch<sft_prompt>},
-    {"sft_prompt_last", "08.1", "the prompt's last token is trained", wrong_sft_batch<sft_prompt_last>},
-    {"sft_prompt_zero", "08.1", "0 is a token", wrong_sft_batch<sft_prompt_zero>},
-    {"sft_shifted_twice", "08.1", "shifted twice", wrong_sft_batch<sft_shifted_twice>},
-    {"sft_too_long", "08.1", "T is one too large", wrong_sft_batch<sft_too_long>},
-    {"sft_wide", "08.1", "which need not have either", wrong_sft_batch<sft_wide>},
-    {"right_lists", "08.1", "ok", [](Impl& m) { m.sft_batch = right_lists; }},
-    {"right_stable_form", "08.2", "ok", [](Impl& m) { m.bradley_terry_loss = right_stable_form; }},
-    {"right_backwards", "08.3", "ok", [](Impl& m) { m.set_rewards = right_backwards; }},
-    {"right_by_factor", "08.4", "ok", [](Impl& m) { m.subtract_kl = right_by_factor; }},
-    {"right_one_by_one", "08.5", "ok", [](Impl& m) { m.sequence_log_probs = right_one_by_one; }},
-    {"right_policies_first", "08.6", "ok", [](Impl& m) { m.dpo_loss = right_policies_first; }},
-};
+using T = const Tensor&;
+
+// No gradient arrives at the policy.
+DpoLoss dpo_policy_detached(T c, T r, T rc, T rr, const DpoOptions& o) {
+  return lesson08::dpo_loss(c.detach() + 0.0 * c, r.detach() + 0.0 * r, rc, rr, o);
+}
+DpoLoss dpo_rewards_with_gradient(T c, T r, T rc, T rr, const DpoOptions& o) {
+  return {lesson08::dpo_loss(c, r, rc, rr, o).loss, o.beta * (c - rc), o.beta * (r - rr)};
+}
+void kl_changes_log_probs(ScoredResponse& r, double beta) {
+  lesson08::subtract_kl(r, beta);
+  for (size_t t = 0; t < r.tokens.size(); ++t) r.old_log_probs[t] -= r.chosen[t] ? r.ref_log_probs[t] : 0;
+}
+
+// Right but unusual answers.
+
+// The rows as lists, each filled to the width of the longest.
+TokenBatch right_lists(std::span<const Problem> problems) {
+  size_t width = 0;
+  for (const Problem& p : problems) width = std::max(width, p.prompt.size() - 1 + p.answer.size());
+  std::vector<int32_t> ids, targets;
+  for (size_t b = 0; b < problems.size(); ++b) {
+    const auto &prompt = problems[b].prompt, &answer = problems[b].answer;
+    ids.insert(ids.end(), prompt.begin(), prompt.end());
+    ids.insert(ids.end(), answer.begin(), answer.end() - 1);
+    targets.insert(targets.end(), prompt.size() - 1, -100);
+    targets.insert(targets.end(), answer.begin(), answer.end());
+    ids.resize((b + 1) * width, 0);
+    targets.resize((b + 1) * width, -100);
+  }
+  const Shape shape = {static_cast<int64_t>(problems.size()), static_cast<int64_t>(width)};
+  return {Tensor::from(ids, shape), Tensor::from(targets, shape)};
+}
+
+// -log σ(x) as max(-x, 0) + log(1 + e^-|x|).
+Tensor right_stable_form(const Tensor& chosen, const Tensor& rejected, const Tensor& margin, double centring) {
+  const Tensor asked = margin.defined() ? margin.detach() : zeros_like(chosen);
+  const Tensor x = chosen - rejected - asked, sum = chosen + rejected;
+  return relu(neg(x)) + log1p(exp(neg(abs(x)))) + sum * sum * centring;
+}
+
+// Backwards to the first token that the policy chose.
+void right_backwards(ScoredResponse& response) {
+  response.rewards.clear();
+  double left = response.score.reward;
+  for (size_t t = response.tokens.size(); t-- > 0;) {
+    response.rewards.insert(response.rewards.begin(), response.chosen[t] ? left : 0);
+    if (response.chosen[t]) left = 0;
+  }
+}
+
+// All tokens, each by the factor 0 or 1.
+void right_by_factor(ScoredResponse& response, double beta) {
+  for (size_t t = response.rewards.size(); t-- > 0;) {
+    const double log_ratio = response.ref_log_probs[t] - response.old_log_probs[t];
+    response.rewards[t] += beta * response.chosen[t] * log_ratio;
+  }
+}
+
+// Each response in a batch of its own.
+Tensor right_one_by_one(const Transformer& policy, std::span<const Response* const> responses) {
+  std::vector<Tensor> sums;
+  for (const Response* const& each : responses) {
+    const rl::TokenRows rows = rl::token_rows({&each, 1});
+    const Tensor log_prob = pg::token_log_prob(policy(rows.ids), rows.targets).first;
+    sums.push_back(sum(log_prob * rows.mask.to(log_prob.dtype())));
+  }
+  return stack(sums);
+}
+
+// The differences of policies first: β·((chosen - rejected) - (ref_chosen - ref_rejected)).
+DpoLoss right_policies_first(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen,
+                             const Tensor& ref_rejected, const DpoOptions& options) {
+  const Tensor delta = (chosen - rejected) - (ref_chosen - ref_rejected).detach();
+  const auto reward = [&](const Tensor& now, const Tensor& ref) { return options.beta * (now - ref).detach(); };
+  return {softplus(neg(delta) * options.beta), reward(chosen, ref_chosen), reward(rejected, ref_rejected)};
+}
+
+}  // namespace
+
+const kit::Mutants<Impl> of_sft(&Impl::sft_batch, sft_mistakes(), {{"right_lists", "08.1", "ok", right_lists}});
+const kit::Mutants<Impl> of_pairs(&Impl::bradley_terry_loss, pair_mistakes(),
+                                  {{"right_stable_form", "08.2", "ok", right_stable_form}});
+const kit::Mutants<Impl> of_scores(&Impl::set_rewards, score_mistakes(),
+                                   {{"right_backwards", "08.3", "ok", right_backwards}});
+const kit::Mutants<Impl> of_kl(&Impl::subtract_kl, kl_mistakes(),
+                               {{"kl_changes_log_probs", "08.4", "change rewards only", kl_changes_log_probs},
+                                {"right_by_factor", "08.4", "ok", right_by_factor}});
+const kit::Mutants<Impl> of_log_probs(&Impl::sequence_log_probs, log_prob_mistakes(),
+                                      {{"right_one_by_one", "08.5", "ok", right_one_by_one}});
+const kit::Mutants<Impl> of_dpo(&Impl::dpo_loss, dpo_mistakes(),
+                                {{"dpo_policy_detached", "08.6", "no gradient arrives", dpo_policy_detached},
+                                 {"dpo_rewards_with_gradient", "08.6", "detach() them", dpo_rewards_with_gradient},
+                                 {"right_policies_first", "08.6", "ok", right_policies_first}});
 
 }  // namespace pg::lesson08

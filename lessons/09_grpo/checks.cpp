@@ -1,10 +1,16 @@
 // The checks of lesson 9.
-#include "lessons/09_grpo/lesson.h"
+#include "lessons/09_grpo/checks.h"
+
 #include "rl/advantages.h"
 
 namespace pg::lesson09 {
 
 std::vector<kit::Check<Impl>> checks() {
+  const std::vector<kit::Harmless> of_groups = {
+      {"detached", "an advantage is a number by which gradients are multiplied"},
+      {{"rank 0", "rank 1", "rank 4"}, "rewards have the shape [N, G]"},
+      {"infinite", "rewards are finite: an infinite one has no advantage"},
+      {"no elements", "a step has a group, and a group a response"}};
   return {
       {.id = "09.1",
        .title = "better than the group",
@@ -18,10 +24,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "d = rewards - its first column; then d - mean(d, {1}, true). Equal rewards are exact zeros in d."},
        .solution = {"rl/advantages.cpp", "Tensor group_mean_advantage("},
        .run = check_group_mean,
-       .harmless = {{"detached", "an advantage is a number by which gradients are multiplied"},
-                    {{"rank 0", "rank 1", "rank 4"}, "rewards have the shape [N, G]"},
-                    {"infinite", "rewards are finite: an infinite one has no advantage"},
-                    {"no elements", "a step has a group, and a group a response"}}},
+       .harmless = of_groups},
       {.id = "09.2",
        .title = "in deviations of the group",
        .piece = kit::piece<&Impl::group_std_advantage>("group_std_advantage"),
@@ -33,10 +36,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "Centre as in 09.1; sum the squares by row; divide by max(G - ddof, 1); sqrt; add eps; divide."},
        .solution = {"rl/advantages.cpp", "Tensor group_std_advantage("},
        .run = check_group_std,
-       .harmless = {{"detached", "an advantage is a number by which gradients are multiplied"},
-                    {{"rank 0", "rank 1", "rank 4"}, "rewards have the shape [N, G]"},
-                    {"infinite", "rewards are finite: an infinite one has no advantage"},
-                    {"no elements", "a step has a group, and a group a response"}}},
+       .harmless = of_groups},
       {.id = "09.3",
        .title = "leave one out",
        .piece = kit::piece<&Impl::leave_one_out_advantage>("leave_one_out_advantage"),
@@ -48,10 +48,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "G of 1: zeros. Else d = rewards - first column; d - (sum(d, {1}, true) - d) / (G - 1)."},
        .solution = {"rl/advantages.cpp", "Tensor leave_one_out_advantage("},
        .run = check_leave_one_out,
-       .harmless = {{"detached", "an advantage is a number by which gradients are multiplied"},
-                    {{"rank 0", "rank 1", "rank 4"}, "rewards have the shape [N, G]"},
-                    {"infinite", "rewards are finite: an infinite one has no advantage"},
-                    {"no elements", "a step has a group, and a group a response"}}},
+       .harmless = of_groups},
       {.id = "09.4",
        .title = "groups that teach",
        .piece = kit::piece<&Impl::groups_with_signal>("groups_with_signal"),
@@ -130,16 +127,6 @@ Impl reference() {
                     rl::token_mean, rl::sequence_mean, rl::constant_length_mean, rl::sequence_sum};
                 return all[static_cast<size_t>(how)](loss, mask, total);
               }};
-}
-
-Impl learner() {
-  return {group_mean_advantage,
-          group_std_advantage,
-          leave_one_out_advantage,
-          groups_with_signal,
-          token_ratio,
-          sequence_ratio,
-          aggregate};
 }
 
 }  // namespace pg::lesson09

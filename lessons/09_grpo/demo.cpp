@@ -18,7 +18,6 @@ int main(int argc, char** argv) {
                                                    .folder = "lessons/09_grpo",
                                                    .title = "GRPO",
                                                    .reference = reference(),
-                                                   .learner = learner(),
                                                    .checks = checks(),
                                                    .demo = demo},
                              argc, argv);

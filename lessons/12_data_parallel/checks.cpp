@@ -87,6 +87,4 @@ Impl reference() {
   return {pg::ring_reduce_step, pg::ring_gather_step, pg::token_weighted_mean, pg::shard_of, pg::gradient_buckets};
 }
 
-Impl learner() { return {ring_reduce_step, ring_gather_step, token_weighted_mean, shard_of, gradient_buckets}; }
-
 }  // namespace pg::lesson12

@@ -1,16 +1,20 @@
 #pragma once
-// The checks of lesson 12 by part, and what they share with the demonstration.
+// The checks of lesson 12 by part, the known mistakes, and what the checks share with the demonstration.
 #include "lessons/12_data_parallel/lesson.h"
 
 namespace pg::lesson12 {
 
 // checks_ring.cpp
-void check_reduce_step(kit::Grader& g, const Impl& impl);
-void check_gather_step(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_reduce_step, check_gather_step;
 // checks_ranks.cpp
-void check_token_mean(kit::Grader& g, const Impl& impl);
-void check_shard(kit::Grader& g, const Impl& impl);
-void check_buckets(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_token_mean, check_shard, check_buckets;
+
+// mistakes.cpp
+kit::Mistakes<&Impl::ring_reduce_step> reduce_mistakes();
+kit::Mistakes<&Impl::ring_gather_step> gather_mistakes();
+kit::Mistakes<&Impl::token_weighted_mean> mean_mistakes();
+kit::Mistakes<&Impl::shard_of> shard_mistakes();
+kit::Mistakes<&Impl::gradient_buckets> bucket_mistakes();
 
 // Counts what a rank sends.
 class CountingRing : public Ring {

@@ -2,12 +2,10 @@
 #include <cmath>
 
 #include "lessons/12_data_parallel/checks.h"
-#include "lessons/12_data_parallel/wrong.h"
 
 namespace pg::lesson12 {
 
 using kit::Grader;
-using kit::Mistake;
 
 namespace {
 
@@ -28,26 +26,6 @@ std::vector<Tensor> random_means(const MeanCase& one) {
     if (one.strided) means.back() = kit::strided(means.back());
   }
   return means;
-}
-
-const std::vector<std::pair<std::string, Mean>>& mean_mistakes() {
-  static const std::vector<std::pair<std::string, Mean>> all = {
-      {"a rank without tokens has the mean 0/0, and 0 times nan is nan: leave it out", Mean::empty_rank},
-      {"this is the mean of the means: each token counts the same, so a rank with more of them counts more",
-       Mean::of_means},
-      {"this is the mean of the means of the ranks that have tokens: weight each by its tokens", Mean::of_some},
-      {"the sum is not divided: divide it by the tokens of all ranks", Mean::no_division},
-      {"divided twice: by the tokens and by the ranks; the tokens alone", Mean::twice},
-      {"divided by the number of ranks: divide by the tokens of all ranks", Mean::by_ranks},
-      {"the sum of the means: weight each by its tokens, and divide by all tokens", Mean::sum_of_means},
-      {"a rank with more tokens counts less: multiply by tokens[r]", Mean::inverse},
-      {"this is the mean of rank 0 alone", Mean::first_only},
-      {"a rank without tokens is counted as one token: add tokens[r] to the total, not at least 1", Mean::empty_counts},
-      {"divided by the tokens of the longest rank: divide by those of all ranks", Mean::by_largest},
-      {"a number of tokens does not fit in an int: use int64_t", Mean::in_int},
-      {"the sum of the tokens does not fit in an int: use int64_t", Mean::truncated},
-      {"tokens[r] / total is a division of whole numbers, and 0: convert to double first", Mean::whole}};
-  return all;
 }
 
 // What to do about an error of the engine.
@@ -88,10 +66,7 @@ void check_token_mean(Grader& g, const Impl& impl) {
     const std::vector<Tensor> means = random_means(one);
     std::vector<Tensor> copies;
     for (const Tensor& x : means) copies.push_back(x.clone());
-    std::vector<Mistake> mistakes;
-    for (const auto& [says, rule] : mean_mistakes()) {
-      mistakes.push_back({says, wrong_mean(rule, copies, one.tokens)});
-    }
+    const auto mistakes = kit::results_of(mean_mistakes(), copies, one.tokens);
     const Tensor want = pg::token_weighted_mean(copies, one.tokens);
     Tensor got;
     try {
@@ -130,32 +105,6 @@ void check_token_mean(Grader& g, const Impl& impl) {
   g.note("losses and gradients, ranks without tokens, none at all");
 }
 
-namespace {
-
-const std::vector<std::pair<std::string, Cut>>& shard_mistakes() {
-  static const std::vector<std::pair<std::string, Cut>> all = {
-      {"elements are lost: all shards have n / ranks, which rounds down; the first n % ranks have one more", Cut::lost},
-      {"the last shard gets the whole remainder: sizes differ by one unit at most", Cut::last_long},
-      {"the longer shards are counted in elements: units % ranks of them have one more unit, not n % ranks",
-       Cut::longer_by_elements},
-      {"all shards are rounded up, so the last is short or empty: sizes differ by one unit at most", Cut::last_short},
-      {"the last shards are the longer ones: the first are", Cut::last_longer},
-      {"the longer shards are spread (r·n / ranks): the first are longer", Cut::spread},
-      {"the end is one unit too small: [begin, end) ends before `end`", Cut::inclusive},
-      {"`end` is the size: it is where the shard ends, begin + size", Cut::size_for_end},
-      {"the unit is ignored: every shard begins at a multiple of it", Cut::no_unit},
-      {"the last unit, which n cuts off, is lost: count units rounded up", Cut::whole_units},
-      {"a shard reaches beyond n: the last unit may be cut off", Cut::too_far},
-      {"an empty shard is [0, 0): those of the last ranks begin and end at n", Cut::empty_zero},
-      {"a shard after the longer ones begins too early: min(r, n % ranks) ranks before it have one more", Cut::shift},
-      {"n does not fit in an int: use int64_t", Cut::in_int},
-      {"one shard too many is longer: ranks 0 ... n % ranks - 1 have one more, so r < n % ranks", Cut::one_more},
-      {"the shards overlap: those after a longer one begin later, at r·(n / ranks) + min(r, n % ranks)", Cut::overlap}};
-  return all;
-}
-
-}  // namespace
-
 void check_shard(Grader& g, const Impl& impl) {
   struct Case {
     int64_t n;
@@ -175,11 +124,9 @@ void check_shard(Grader& g, const Impl& impl) {
       }
       return value;
     };
-    std::vector<Mistake> mistakes;
-    for (const auto& [says, cut] : shard_mistakes()) {
-      mistakes.push_back(
-          {says, all([&, cut = cut](int r) { return wrong_shard(cut, one.n, r, one.ranks, one.unit); })});
-    }
+    const auto mistakes = kit::values_of(shard_mistakes(), [&](auto shard_of) {
+      return all([&](int r) { return shard_of(one.n, r, one.ranks, one.unit); });
+    });
     const std::string input =
         fmt::format("{} elements, {} ranks, unit {}: begin and end of each", one.n, one.ranks, one.unit);
     if (!g.equal(input, all([&](int r) { return impl.shard_of(one.n, r, one.ranks, one.unit); }),
@@ -200,40 +147,6 @@ void check_shard(Grader& g, const Impl& impl) {
   }
   g.note("fifteen divisions, with units, more ranks than elements, and 2^62 elements");
 }
-
-namespace {
-
-const std::vector<std::pair<std::string, Order>>& bucket_mistakes() {
-  static const std::vector<std::pair<std::string, Order>> all = {
-      {"the order of forward: the sums would be right, but the first range is complete only when backward ends, and "
-       "nothing overlaps",
-       Order::forward},
-      {"the right ranges in the wrong order: backward completes the end of the slab first", Order::reversed},
-      {"the remainder is lost: what is left at the beginning of the slab is a range too, however small",
-       Order::rest_lost},
-      {"the small remainder was merged into the range before: that one would wait for the embedding",
-       Order::rest_merged},
-      {"ranges are closed before they have least_bytes: it is the least, not the most", Order::cap},
-      {"elements were compared with bytes: an element has element_bytes", Order::elements},
-      {"the gaps are missing: a range ends where the one before begins", Order::gaps},
-      {"the first segment is reduced twice: a tied embedding gets gradients from the head first and from the lookup "
-       "last, and is complete only then",
-       Order::embedding_twice},
-      {"the first segment is reduced first: a tied embedding gets its last gradients at the end of backward",
-       Order::embedding_first},
-      {"each segment is a range: short messages cost their latency; gather least_bytes", Order::single},
-      {"one range for all: it is complete when backward ends, and nothing overlaps", Order::whole},
-      {"a range that has exactly least_bytes is closed: >= for >", Order::above},
-      {"the last range is empty: nothing is left after the first segment", Order::empty_last},
-      {"ranges of equal size split segments: a range begins where a segment begins", Order::split},
-      {"an element is taken to have 4 bytes: it has element_bytes", Order::four_bytes},
-      {"a number of bytes does not fit in an int: use int64_t", Order::in_int},
-      {"only the elements of segments are counted: gaps count as elements of the range too", Order::segments_alone},
-      {"all ranges end at the end of the slab: each next one ends where the range before it begins", Order::end_stays}};
-  return all;
-}
-
-}  // namespace
 
 void check_buckets(Grader& g, const Impl& impl) {
   const std::vector<Shard> embedding_first = {{0, 40}, {48, 56}, {64, 80}, {80, 84}, {96, 112}, {112, 113}, {128, 140}};
@@ -264,10 +177,8 @@ void check_buckets(Grader& g, const Impl& impl) {
       }
       return v;
     };
-    std::vector<Mistake> mistakes;
-    for (const auto& [says, order] : bucket_mistakes()) {
-      mistakes.push_back({says, value(wrong_buckets(order, segments, one.least, one.element))});
-    }
+    const auto mistakes = kit::values_of(
+        bucket_mistakes(), [&](auto buckets) { return value(buckets(segments, one.least, one.element)); });
     const std::string input = fmt::format("segments {}, at least {} bytes, {} bytes each: begin and end of each range",
                                           text.empty() ? "(none)" : text, one.least, one.element);
     if (!g.equal(input, value(impl.gradient_buckets(segments, one.least, one.element)),

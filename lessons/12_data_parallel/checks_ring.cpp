@@ -1,6 +1,5 @@
 // The checks of lesson 12 on the ring: one step at a time, from the right elements before it.
 #include <cmath>
-#include <optional>
 
 #include "lessons/12_data_parallel/checks.h"
 #include "tensor/comm/ring.h"
@@ -8,48 +7,36 @@
 namespace pg::lesson12 {
 namespace {
 
-using kit::Grader;
-using kit::Mistake;
+using kit::Grader, kit::Mistake;
 
 using Rows = std::vector<std::vector<float>>;  // of each rank
 
-enum class Phase { reduce, gather };
-enum class Store { add, overwrite, ignore, twice, mean };
-enum class Chunks { right, floor, ceiling, of_unsigned };
-// A step by which rank r sends chunk r + send + sign·step and stores what comes in chunk r + receive + sign·step.
-struct Rule {
-  int send, receive, sign = -1;
-  Store store = Store::add;
-  Chunks chunks = Chunks::right;
-  bool at_front = false;  // it is stored at x[0 + i], not at x[begin + i]
+using Piece = decltype(Impl::ring_reduce_step);
+
+// What comes in step s goes to chunk r + receive - s of rank r, where it is added or replaces what is there.
+struct Phase {
+  Piece Impl::*piece;
+  int receive;
+  bool adds;
+  const char* want;
+  std::vector<kit::KnownMistake<Piece>> mistakes;
 };
-constexpr Rule kReduce{0, -1, -1, Store::add}, kGather{1, 0, -1, Store::overwrite};
-
-Shard chunk_of(int64_t length, int index, int n, Chunks chunks) {
-  int c = ((index % n) + n) % n;
-  if (chunks == Chunks::of_unsigned) c = static_cast<int>(static_cast<unsigned>(index) % static_cast<unsigned>(n));
-  if (chunks == Chunks::right || chunks == Chunks::of_unsigned) return pg::shard_of(length, c, n);
-  const int64_t each = chunks == Chunks::floor ? length / n : (length + n - 1) / n;
-  return {std::min(length, c * each), std::min(length, (c + 1) * each)};
+Phase reduce_phase() {
+  return {&Impl::ring_reduce_step, -1, true, "a sum in one chunk of each rank", reduce_mistakes()};
 }
+Phase gather_phase() { return {&Impl::ring_gather_step, 0, false, "one more chunk on each rank", gather_mistakes()}; }
 
-// What the ranks have after a step; nullopt if one of them sends another length than is received.
-std::optional<Rows> after(const Rows& before, int step, const Rule& rule) {
+Shard chunk_of(int64_t length, int index, int n) { return pg::shard_of(length, ((index % n) + n) % n, n); }
+
+// What the ranks have after a step.
+Rows after(const Rows& before, int step, const Phase& phase) {
   Rows rows = before;
   const auto n = static_cast<int>(rows.size());
-  const int64_t length = std::ssize(rows[0]);
   for (int r = 0; r < n; ++r) {
-    const int left = (r + n - 1) % n;
-    const Shard from = chunk_of(length, left + rule.send + rule.sign * step, n, rule.chunks);
-    const Shard into = chunk_of(length, r + rule.receive + rule.sign * step, n, rule.chunks);
-    if (from.size() != into.size()) return {};
-    for (int64_t i = 0; i < into.size(); ++i) {
-      float& x = rows[static_cast<size_t>(r)][static_cast<size_t>((rule.at_front ? 0 : into.begin) + i)];
-      const float came = before[static_cast<size_t>(left)][static_cast<size_t>(from.begin + i)];
-      if (rule.store == Store::add) x += came;
-      if (rule.store == Store::overwrite) x = came;
-      if (rule.store == Store::twice) x = 2 * came;
-      if (rule.store == Store::mean) x = (x + came) / static_cast<float>(n);
+    const Shard chunk = chunk_of(std::ssize(rows[0]), r + phase.receive - step, n);
+    for (auto i = static_cast<size_t>(chunk.begin); i < static_cast<size_t>(chunk.end); ++i) {
+      float& x = rows[static_cast<size_t>(r)][i];
+      x = (phase.adds ? x : 0) + before[static_cast<size_t>((r + n - 1) % n)][i];
     }
   }
   return rows;
@@ -59,56 +46,6 @@ kit::Value value_of(const Rows& rows) {
   kit::Value value({std::ssize(rows), std::ssize(rows[0])}, {});
   for (const auto& row : rows) value.v.insert(value.v.end(), row.begin(), row.end());
   return value;
-}
-
-struct Named {
-  std::string says;
-  Rule rule;
-};
-const std::vector<Named>& mistakes_of(Phase phase) {
-  static const std::string right = "what comes from the left neighbour goes to the chunk that it sent, ";
-  static const std::vector<Named> reduce = {
-      {"a negative index as unsigned is a huge one: it is right only where n is a power of 2; add n first",
-       {0, -1, -1, Store::add, Chunks::of_unsigned}},
-      {"the chunk is overwritten: add what came to what is there", {0, -1, -1, Store::overwrite}},
-      {"nothing changes: add what came to chunk (r - s - 1) mod n", {0, -1, -1, Store::ignore}},
-      {"this is twice what came: it was received into the chunk itself, whose own elements are lost; receive into a "
-       "place of its own",
-       {0, -1, -1, Store::twice}},
-      {"divided by the ranks in every step: the ring adds up, and a mean is divided once, at the end",
-       {0, -1, -1, Store::mean}},
-      {"chunks go the other way: (r + s) for (r - s); the sums pass by", {0, -1, 1}},
-      {right + "(r - s - 1): r - s + 1 is that of the right neighbour", {0, 1, -1}},
-      {"the two chunks are exchanged: send (r - s), add to (r - s - 1)", {-1, 0, -1}},
-      {right + "(r - s - 1): it was added to the chunk that this rank sends", {0, 0, -1}},
-      {"the step is left out: every step sends the same chunk", {0, -1, 0}},
-      {"steps count from 0: step 0 sends chunk r", {-1, -2, -1}},
-      {"chunks of N / n elements: the last elements belong to none; take pg::shard_of",
-       {0, -1, -1, Store::add, Chunks::floor}},
-      {"all chunks are rounded up, the last is short: the first are longer by one; take pg::shard_of",
-       {0, -1, -1, Store::add, Chunks::ceiling}},
-      {"what came is added at the beginning of x: its place is x[begin + i], of the chunk",
-       {0, -1, -1, Store::add, Chunks::right, true}}};
-  static const std::vector<Named> gather = {
-      {"a negative index as unsigned is a huge one: it is right only where n is a power of 2; add n first",
-       {1, 0, -1, Store::overwrite, Chunks::of_unsigned}},
-      {"what came is added: it is the sum already, so it replaces what is there", {1, 0, -1, Store::add}},
-      {"nothing changes: put what came into chunk (r - s) mod n; or is the step left out, and an old chunk sent again?",
-       {1, 0, -1, Store::ignore}},
-      {"divided by the ranks in every step: the gather phase only copies", {1, 0, -1, Store::mean}},
-      {"step 0 sends chunk r: after the reduce phase chunk (r + 1) of rank r is complete",
-       {0, -1, -1, Store::overwrite}},
-      {"chunks go the other way: (r + 1 + s) for (r + 1 - s)", {1, 0, 1, Store::overwrite}},
-      {right + "(r - s): r - s + 2 is that of the right neighbour", {1, 2, -1, Store::overwrite}},
-      {"the two chunks are exchanged: send (r + 1 - s), receive (r - s)", {0, 1, -1, Store::overwrite}},
-      {right + "(r - s): it was put into the chunk that this rank sends", {1, 1, -1, Store::overwrite}},
-      {"chunks of N / n elements: the last elements belong to none; take pg::shard_of",
-       {1, 0, -1, Store::overwrite, Chunks::floor}},
-      {"all chunks are rounded up, the last is short: the first are longer by one; take pg::shard_of",
-       {1, 0, -1, Store::overwrite, Chunks::ceiling}},
-      {"what came is put at the beginning of x: its place is x[begin + i], of the chunk",
-       {1, 0, -1, Store::overwrite, Chunks::right, true}}};
-  return phase == Phase::reduce ? reduce : gather;
 }
 
 std::string diagnosis_of(const std::string& error) {
@@ -131,39 +68,47 @@ std::string diagnosis_of(const std::string& error) {
   return "";
 }
 
+// What the known mistakes make of a step, but for those with which the ring stands still.
+std::vector<Mistake> elements_of(const Phase& phase, const Rows& before, int step) {
+  std::vector<Mistake> all;
+  for (const auto& row : phase.mistakes) {
+    Rows rows = before;
+    try {
+      run_ring(static_cast<int>(rows.size()),
+               [&](Ring& ring) { row.wrong(ring, rows[static_cast<size_t>(ring.rank())], step); });
+      all.push_back({row.says, value_of(rows)});
+    } catch (const Error&) {
+    }
+  }
+  return all;
+}
+
 // One step of all ranks; false if it is WRONG.
-bool check_step(Grader& g, const Impl& impl, Phase phase, const Rows& before, int step) {
+bool check_step(Grader& g, const Impl& impl, const Phase& phase, const Rows& before, int step) {
   const auto n = static_cast<int>(before.size());
   const int64_t length = std::ssize(before[0]);
   const std::string input = fmt::format("{} ranks, {} elements, step {}", n, length, step);
-  const Rule& right = phase == Phase::reduce ? kReduce : kGather;
+  const Rows want_rows = after(before, step, phase);
   Rows got = before;
   std::vector<int64_t> sent(before.size()), messages(before.size());
   try {
     run_ring(n, [&](Ring& ring) {
       CountingRing counting(ring);
       const auto r = static_cast<size_t>(ring.rank());
-      (phase == Phase::reduce ? impl.ring_reduce_step : impl.ring_gather_step)(counting, got[r], step);
+      (impl.*phase.piece)(counting, got[r], step);
       sent[r] = counting.sent;
       messages[r] = counting.messages;
     });
   } catch (const Error& error) {
-    const std::string want = phase == Phase::reduce ? "a sum in one chunk of each rank" : "one more chunk on each rank";
-    return g.expect(false, input, error.what(), want, diagnosis_of(error.what()));
+    return g.expect(false, input, error.what(), phase.want, diagnosis_of(error.what()));
   }
-  std::vector<Mistake> mistakes;
-  for (const Named& one : mistakes_of(phase)) {
-    if (const auto rows = after(before, step, one.rule)) mistakes.push_back({one.says, value_of(*rows)});
-  }
-  Rows all_steps = before;
-  for (int s = 0; s < n - 1; ++s) all_steps = *after(all_steps, s, right);
-  if (n > 2) mistakes.push_back({"all steps of the phase were made: one call is one step", value_of(all_steps)});
-  if (!g.equal(input + ": the elements of all ranks", value_of(got), value_of(*after(before, step, right)),
+  const auto mistakes = got == want_rows ? std::vector<Mistake>{} : elements_of(phase, before, step);
+  if (!g.equal(input + ": the elements of all ranks", value_of(got), value_of(want_rows),
                {.rtol = 0, .mistakes = mistakes})) {
     return false;
   }
   for (int r = 0; r < n; ++r) {
-    const int64_t want = chunk_of(length, r + right.send - step, n, Chunks::right).size();
+    const int64_t want = chunk_of(length, r + phase.receive + 1 - step, n).size();
     const auto at = static_cast<size_t>(r);
     if (sent[at] == want && messages[at] == 1) continue;
     return g.expect(false, fmt::format("{}: what rank {} sends", input, r),
@@ -176,7 +121,8 @@ bool check_step(Grader& g, const Impl& impl, Phase phase, const Rows& before, in
   return true;
 }
 
-void check_phase(Grader& g, const Impl& impl, Phase phase) {
+void check_phase(Grader& g, const Impl& impl, bool gather) {
+  const Phase first = reduce_phase(), second = gather_phase();
   struct Case {
     int ranks;
     int64_t length;
@@ -191,12 +137,12 @@ void check_phase(Grader& g, const Impl& impl, Phase phase) {
     }
     if (one.ranks == 7) rows[2][5] = INFINITY;
     for (int step = 0; step < one.ranks - 1; ++step) {
-      if (phase == Phase::reduce && !check_step(g, impl, phase, rows, step)) return;
-      rows = *after(rows, step, kReduce);
+      if (!gather && !check_step(g, impl, first, rows, step)) return;
+      rows = after(rows, step, first);
     }
-    for (int step = 0; phase == Phase::gather && step < one.ranks - 1; ++step) {
-      if (!check_step(g, impl, phase, rows, step)) return;
-      rows = *after(rows, step, kGather);
+    for (int step = 0; gather && step < one.ranks - 1; ++step) {
+      if (!check_step(g, impl, second, rows, step)) return;
+      rows = after(rows, step, second);
     }
   }
   g.note("every step of 2, 3, 4, 5 and 7 ranks, chunks of uneven size too, and of none");
@@ -204,7 +150,7 @@ void check_phase(Grader& g, const Impl& impl, Phase phase) {
 
 }  // namespace
 
-void check_reduce_step(Grader& g, const Impl& impl) { check_phase(g, impl, Phase::reduce); }
-void check_gather_step(Grader& g, const Impl& impl) { check_phase(g, impl, Phase::gather); }
+void check_reduce_step(Grader& g, const Impl& impl) { check_phase(g, impl, false); }
+void check_gather_step(Grader& g, const Impl& impl) { check_phase(g, impl, true); }
 
 }  // namespace pg::lesson12

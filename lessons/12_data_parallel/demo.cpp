@@ -166,7 +166,6 @@ int main(int argc, char** argv) {
                                                    .folder = "lessons/12_data_parallel",
                                                    .title = "data parallelism",
                                                    .reference = reference(),
-                                                   .learner = learner(),
                                                    .checks = checks(),
                                                    .demo = demo},
                              argc, argv);

@@ -308,8 +308,4 @@ Impl reference() {
               }};
 }
 
-Impl learner() {
-  return {rope, decode, repeat_heads, absorbed_attention, add_lora, merge_lora, mask_tokens, denoising_loss};
-}
-
 }  // namespace pg::lesson13

@@ -1,5 +1,5 @@
 #pragma once
-// The checks of lesson 13 by part, and what they share.
+// The checks of lesson 13 by part, the known mistakes, and what they share.
 #include <functional>
 #include <string>
 #include <utility>
@@ -10,19 +10,37 @@
 namespace pg::lesson13 {
 
 // checks_rope.cpp
-void check_rope(kit::Grader& g, const Impl& impl);
-void check_decode(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_rope, check_decode;
 // 13.2, row by row, by pg::rope from position 0 and by a softmax.
 Tensor decode_by_rows(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v, const Rope& options);
 // checks_heads.cpp
-void check_repeat_heads(kit::Grader& g, const Impl& impl);
-void check_absorbed(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_repeat_heads, check_absorbed;
 // checks_lora.cpp
-void check_add_lora(kit::Grader& g, const Impl& impl);
-void check_merge_lora(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_add_lora, check_merge_lora;
 // checks_masks.cpp
-void check_mask_tokens(kit::Grader& g, const Impl& impl);
-void check_denoising_loss(kit::Grader& g, const Impl& impl);
+kit::Grades<Impl> check_mask_tokens, check_denoising_loss;
+
+// mistakes_attention.cpp
+kit::Mistakes<&Impl::rope> rope_mistakes();
+kit::Mistakes<&Impl::decode> decode_mistakes();
+kit::Mistakes<&Impl::repeat_heads> repeat_mistakes();
+kit::Mistakes<&Impl::absorbed_attention> latent_mistakes();
+// mistakes_layers.cpp
+kit::Mistakes<&Impl::add_lora> add_mistakes();
+kit::Mistakes<&Impl::merge_lora> merge_mistakes();
+kit::Mistakes<&Impl::mask_tokens> mask_mistakes();
+kit::Mistakes<&Impl::denoising_loss> loss_mistakes();
+// The denoising loss by its definition, or by another rule.
+struct LossRule {
+  bool mask_logit = false, first_column = false, visible_too = false;
+  double power = 1;  // of the weight
+  enum Divisor { all, masked, rows, length, none, weights } divisor = all;
+  double unit = 1;
+};
+Tensor loss_of(const Tensor& logits, const MaskedTokens& tokens, const LossRule& rule = {});
+
+// The heads `of` of x [B, Hkv, T, D].
+Tensor heads_of(const Tensor& x, const std::vector<int32_t>& of);
 
 // Grader::expect for what is no value: `explain` shows it only if it fails.
 bool require(kit::Grader& g, bool ok, const std::string& input, const std::string& got, const std::string& want,

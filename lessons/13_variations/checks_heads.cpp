@@ -6,51 +6,27 @@
 #include "tensor/storage.h"
 
 namespace pg::lesson13 {
-namespace {
 
 using kit::Grader;
-using kit::Mistake;
 
-// The heads `of` of x [B, Hkv, T, D].
 Tensor heads_of(const Tensor& x, const std::vector<int32_t>& of) {
   return index_select(x, 1, Tensor::from(of, {std::ssize(of)}));
 }
-template <class F>
-std::vector<int32_t> each(int64_t heads, F of) {
-  std::vector<int32_t> list;
-  for (int64_t h = 0; h < heads; ++h) list.push_back(static_cast<int32_t>(of(h)));
-  return list;
-}
-
-}  // namespace
 
 void check_repeat_heads(Grader& g, const Impl& impl) {
   struct Case {
     int64_t shared, heads, rows, steps, size;
   };
   for (const Case& one : {Case{2, 6, 2, 5, 4}, Case{3, 6, 1, 7, 2}, Case{1, 5, 3, 4, 6}, Case{3, 3, 3, 2, 7}}) {
-    const int64_t shared = one.shared, heads = one.heads, groups = heads / shared, last = shared - 1;
+    const int64_t shared = one.shared, heads = one.heads;
     const int64_t rows = one.rows, steps = one.steps, size = one.size;
     const Tensor x = random_tensor({rows, shared, steps, size}, 140 + static_cast<uint64_t>(heads));
     const std::string input = fmt::format("x [{}, {}, {}, {}], {} heads", rows, shared, steps, size, heads);
-    const std::vector<Mistake> mistakes = {
-        {"this is x itself: its heads must be repeated", x},
-        {"tiled, 0 1 2 0 1 2: neighbouring heads of queries share one, 0 0 1 1 2 2",
-         heads_of(x, each(heads, [&](int64_t h) { return h % shared; }))},
-        {"head h reads number h / Hkv: it is h / (heads / Hkv), the size of a group",
-         heads_of(x, each(heads, [&](int64_t h) { return std::min(h / shared, last); }))},
-        {"all read the first head", heads_of(x, each(heads, [](int64_t) { return 0; }))},
-        {"the groups are in reversed order", heads_of(x, each(heads, [&](int64_t h) { return last - h / groups; }))},
-        {"the positions are repeated, not the heads: the new axis comes behind the heads, before T",
-         reshape(expand(unsqueeze(x, 3), {-1, -1, -1, groups, -1}), {rows, heads, steps, size})},
-        {"the rows of the batch are mixed with the heads: repeat along dim 1",
-         reshape(expand(unsqueeze(x, 0), {groups, -1, -1, -1, -1}), {rows, heads, steps, size})},
-        {"each head is repeated `heads` times: that is the number of heads of the result",
-         heads_of(x, each(shared * heads, [&](int64_t h) { return h / heads; }))},
-        {"divided by the size of the group: each head reads the whole key",
-         heads_of(x, each(heads, [&](int64_t h) { return h / groups; })) / static_cast<double>(groups)}};
+    std::vector<int32_t> of;
+    for (int64_t h = 0; h < heads; ++h) of.push_back(static_cast<int32_t>(h / (heads / shared)));
+    const auto mistakes = kit::results_of(repeat_mistakes(), x, heads);
     const Unchanged inputs({x});
-    const Tensor want = heads_of(x, each(heads, [&](int64_t h) { return h / groups; }));
+    const Tensor want = heads_of(x, of);
     const Tensor got = impl.repeat_heads(x, heads);
     if (!inputs.expect(g, input) || !same_tensor(g, input, got, want, {.mistakes = mistakes})) return;
     const Tensor q = random_tensor({rows, heads, steps, size}, 141),
@@ -102,99 +78,21 @@ Latents random_latents(const Sizes& z, uint64_t seed, DType dtype = f64) {
       {q_nope, q_rope, latent, k_rope}, random({z.heads * z.d_n, z.d_c}) * 0.5, random({z.heads * z.d_v, z.d_c}) * 0.5};
 }
 
-// The plain form of one head after another, and what may be wrong in it.
-struct Form {
-  double scale = 0;  // 0: 1/√(d_n + d_r)
-  bool causal = true, rotary = true;
-  bool transposed_k_up = false;  // only where d_n = d_c
-  Tensor k_up = {}, v_up = {};   // other matrices [H·d, d_c]
-  bool v_of_next_head = false, head_last = false, not_joined = false, unordered = false, late = false,
-       last_channels = false, head_0 = false;
-};
-Tensor plain_form(const Latents& x, const Form& how = {}) {
-  const int64_t heads = x.heads(), steps = x.in.q_nope.size(2), keys = x.in.latent.size(2);
+// The plain form of one head after another.
+Tensor plain_form(const Latents& x) {
+  const int64_t steps = x.in.q_nope.size(2), keys = x.in.latent.size(2);
   const Tensor latent = squeeze(x.in.latent, 1), at = Tensor::arange(keys, f64);
-  const Tensor query_at = Tensor::arange(steps, f64) + static_cast<double>(how.late ? 0 : keys - steps);
-  const Tensor past = le(at, unsqueeze(query_at, 1));
-  // The last d_c channels of [latent ; k_rope].
-  const Tensor both = cat({x.in.latent, x.in.k_rope}, 3);
-  const Tensor last = squeeze(slice(both, 3, x.in.k_rope.size(3), both.size(3)), 1);
-  const Tensor summed = how.last_channels ? last : latent;
-  const double scale =
-      how.scale > 0 ? how.scale : 1 / std::sqrt(static_cast<double>(x.in.q_nope.size(3) + x.in.q_rope.size(3)));
+  const Tensor past = le(at, unsqueeze(Tensor::arange(steps, f64) + static_cast<double>(keys - steps), 1));
+  const double width = static_cast<double>(x.in.q_nope.size(3) + x.in.q_rope.size(3));
   std::vector<Tensor> results;
-  for (int64_t h = 0; h < heads; ++h) {
-    const Tensor w_k = x.w(how.k_up.defined() ? how.k_up : x.k_up, how.head_0 ? 0 : h);
-    const Tensor w_v = x.w(how.v_up.defined() ? how.v_up : x.v_up, how.head_0           ? 0
-                                                                   : how.v_of_next_head ? (h + 1) % heads
-                                                                                        : h);
-    const Tensor k = matmul(latent, how.transposed_k_up ? w_k : transpose(w_k));
-    Tensor scores = matmul(select(x.in.q_nope, 1, h), transpose(k));
-    if (how.rotary) scores = scores + matmul(select(x.in.q_rope, 1, h), transpose(squeeze(x.in.k_rope, 1)));
-    scores = scores * scale;
-    if (how.causal) scores = where(past, scores, Tensor::scalar(-INFINITY, scores.dtype()));
-    results.push_back(matmul(softmax(scores), matmul(summed, transpose(w_v))));
+  for (int64_t h = 0; h < x.heads(); ++h) {
+    const Tensor k = matmul(latent, transpose(x.w(x.k_up, h)));
+    const Tensor scores = matmul(select(x.in.q_nope, 1, h), transpose(k)) +
+                          matmul(select(x.in.q_rope, 1, h), transpose(squeeze(x.in.k_rope, 1)));
+    const Tensor seen = where(past, scores * (1 / std::sqrt(width)), Tensor::scalar(-INFINITY, scores.dtype()));
+    results.push_back(matmul(softmax(seen), matmul(latent, transpose(x.w(x.v_up, h)))));
   }
-  if (how.not_joined) return stack(results, 1);  // [B, H, T, d_v]
-  if (how.unordered) return reshape(stack(results, 1), cat(results, 2).shape());
-  if (!how.head_last) return cat(results, 2);
-  const Tensor y = stack(results, 3);  // [B, T, d_v, H]
-  return reshape(y, {y.size(0), y.size(1), y.size(2) * y.size(3)});
-}
-
-// up [H·d, d_c] whose rows are numbered channel after channel instead of head after head.
-Tensor regrouped(const Tensor& up, int64_t heads) {
-  return reshape(transpose(reshape(up, {up.size(0) / heads, heads, up.size(1)}), 0, 1), up.shape());
-}
-// The memory of up, read as matrices [d_c, d] of the heads.
-Tensor misread(const Tensor& up, int64_t heads) {
-  return reshape(transpose(reshape(up, {heads, up.size(1), up.size(0) / heads}), 1, 2), up.shape());
-}
-
-std::vector<Mistake> latent_mistakes(const Latents& x, const Sizes& z) {
-  const auto root = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
-  std::vector<Mistake> mistakes;
-  if (z.d_n == z.d_c) {
-    mistakes.push_back({"W_uk is absorbed on the wrong side: the query becomes W_ukᵀ·q, as row vectors q·W_uk",
-                        plain_form(x, {.transposed_k_up = true})});
-  }
-  const std::vector<Mistake> others = {
-      {"scores are divided by √(d_c + d_r), the width of the absorbed query: the scores are still those of the plain "
-       "form, so it is √(d_n + d_r)",
-       plain_form(x, {.scale = root(z.d_c + z.d_r)})},
-      {"scores are divided by √d_c: it is √(d_n + d_r), as in the plain form", plain_form(x, {.scale = root(z.d_c)})},
-      {"scores are divided by √d_n: the rotated channels count too, √(d_n + d_r)",
-       plain_form(x, {.scale = root(z.d_n)})},
-      {"the scale 1/√(d_n + d_r) is missing", plain_form(x, {.scale = 1})},
-      {"scores are divided by d_n + d_r: the root is missing",
-       plain_form(x, {.scale = 1.0 / static_cast<double>(z.d_n + z.d_r)})},
-      {"all heads use the matrices of head 0: head h has its own rows of k_up and v_up",
-       plain_form(x, {.head_0 = true})},
-      {"the future is not masked", plain_form(x, {.causal = false})},
-      {"the rotated parts are missing: the query is [W_ukᵀ·q_nope ; q_rope], the key [latent ; k_rope]",
-       plain_form(x, {.rotary = false})},
-      {"k_up is read as [H, d_c, d_n]: its rows are channels of keys, so each head's matrix is [d_n, d_c]",
-       plain_form(x, {.k_up = misread(x.k_up, z.heads)})},
-      {"v_up is read as [H, d_c, d_v]: its rows are channels of values, so each head's matrix is [d_v, d_c]",
-       plain_form(x, {.v_up = misread(x.v_up, z.heads)})},
-      {"k_up is divided among the heads channel by channel: head h has the rows h·d_n to (h + 1)·d_n - 1",
-       plain_form(x, {.k_up = regrouped(x.k_up, z.heads)})},
-      {"v_up is divided among the heads channel by channel: head h has the rows h·d_v to (h + 1)·d_v - 1",
-       plain_form(x, {.v_up = regrouped(x.v_up, z.heads)})},
-      {"the sum of head h is multiplied by the W_uv of another head", plain_form(x, {.v_of_next_head = true})},
-      {"the heads are not joined: [B, H, T, d_v] becomes [B, T, H·d_v]", plain_form(x, {.not_joined = true})},
-      {"reshaped without a transpose: [B, H, T, d_v] is [B, T, H, d_v] first, transpose(values, 1, 2)",
-       plain_form(x, {.unordered = true})},
-      {"the last d_c channels of the sums are taken: the latent comes first, the rotated part is no value",
-       plain_form(x, {.last_channels = true})},
-      {"the result is ordered channel by channel: it is head after head, as c_proj expects",
-       plain_form(x, {.head_last = true})}};
-  mistakes.insert(mistakes.end(), others.begin(), others.end());
-  if (z.steps < z.keys) {
-    mistakes.push_back(
-        {"the queries are taken for the first T positions: they are the last T of S", plain_form(x, {.late = true})});
-  }
-  return mistakes;
+  return cat(results, 2);
 }
 
 // The latent layer of the engine, part by part: its own result, and impl's from its inputs.
@@ -237,7 +135,7 @@ void check_absorbed(Grader& g, const Impl& impl) {
     const Latents x = random_latents(z, seed += 10);
     const Unchanged inputs({x.in.q_nope, x.in.q_rope, x.in.latent, x.in.k_rope, x.k_up, x.v_up});
     const Tensor want = plain_form(x);
-    const std::vector<Mistake> mistakes = latent_mistakes(x, z);
+    const auto mistakes = kit::results_of(latent_mistakes(), x.in, x.k_up, x.v_up);
     const Tensor got = impl.absorbed_attention(x.in, x.k_up, x.v_up);
     if (!inputs.expect(g, z.text()) || !same_tensor(g, z.text(), got, want, {.mistakes = mistakes})) return;
   }

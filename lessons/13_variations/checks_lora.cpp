@@ -8,7 +8,6 @@ namespace pg::lesson13 {
 namespace {
 
 using kit::Grader;
-using kit::Mistake;
 
 Linear random_layer(int64_t in, int64_t out, bool bias, uint64_t seed, DType dtype = f64) {
   Generator random(seed);
@@ -74,31 +73,21 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
           a_zero ? "A and B are exchanged: A is random, B is zero"
                  : "A and B are both random: the model is another one before the first step; B begins as zero");
   if (g.failed()) return false;
-  const auto uniform = [&](double width) {
-    Generator again(173);
-    return kit::Value(Tensor::uniform({rank, in}, -width, width, again, dtype));
+  Generator again(173);
+  const Tensor want = Tensor::uniform({rank, in}, -bound, bound, again, dtype);
+  const auto adapter_by = [&](auto add) {
+    Linear other = random_layer(in, out, bias, 170, dtype);
+    Generator draw(173);
+    add(other, config, draw);
+    return other.lora[0];
   };
-  Generator normal(173), from_0(173);
-  std::vector<Mistake> draws = {
-      {"uniform in ±1/√rank: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(r))},
-      {"uniform in ±1/√out: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(static_cast<double>(out)))},
-      {"uniform in ±1/in: the root is missing, ±1/√in", uniform(bound * bound)},
-      {"uniform in ±1: it is ±1/√in", uniform(1)},
-      {"normal, not uniform: Tensor::uniform(shape, -1/√in, 1/√in, generator, dtype)",
-       Tensor::normal({rank, in}, 0, bound, normal, dtype)},
-      {"uniform from 0 to 1/√in: A has both signs, ±1/√in", Tensor::uniform({rank, in}, 0, bound, from_0, dtype)}};
+  auto draws = kit::values_of(add_mistakes(), [&](auto add) { return adapter_by(add).a.detach(); });
+  const auto scales = kit::values_of(add_mistakes(), [&](auto add) { return adapter_by(add).scale; });
   if (amax(abs(a)).item() <= bound) {
     draws.push_back({"the numbers are in ±1/√in, but others: draw A from `generator`, in one call", a});
   }
-  g.equal(input + ": A", a, uniform(bound), {.rtol = dtype == f32 ? 1e-6 : 1e-12, .mistakes = draws});
-  g.equal(input + ": scale", adapter.scale, alpha / r,
-          {.mistakes = {{"alpha is not divided by the rank: scale = alpha / rank", alpha},
-                        {"divided by the rank twice: scale = alpha / rank", alpha / r / r},
-                        {"alpha is missing: scale = alpha / rank", 1 / r},
-                        {"the scale is not set: alpha / rank", 1.0},
-                        {"upside down: scale = alpha / rank", r / alpha},
-                        {"integers were divided: static_cast<double>(config.rank)", std::floor(alpha / r)},
-                        {"divided by the root of the rank: scale = alpha / rank", alpha / std::sqrt(r)}}});
+  g.equal(input + ": A", a, want, {.rtol = dtype == f32 ? 1e-6 : 1e-12, .mistakes = draws});
+  g.equal(input + ": scale", adapter.scale, alpha / r, {.mistakes = scales});
   require(g, a.storage() != layer.weight.storage() && kit::relative_error(layer.weight.detach(), weight) == 0,
           input + ": the weight", "changed", "as before", "W is frozen: only A and B are new");
   require(g, !layer.lora_merged, input + ": lora_merged", "true", "false",
@@ -156,14 +145,12 @@ Linear adapted_layer(int64_t in, int64_t out, const std::vector<Rows>& rows, uin
   return layer;
 }
 
-// The layer's weight plus the terms with their factors; a row offset of the terms, and a limit on their number.
-Tensor merged(const Linear& layer, const Tensor& weight, double factor, size_t count = 9, bool from_row_0 = false) {
-  const Tensor result = weight.clone();
-  for (size_t i = 0; i < std::min(count, layer.lora.size()); ++i) {
-    const LoraAdapter& one = layer.lora[i];
-    const int64_t begin = from_row_0 ? 0 : one.begin;
-    const Tensor rows = result.view_slice(0, begin, begin + one.end - one.begin);
-    rows.copy_from(rows + matmul(one.b.detach(), one.a.detach()) * (factor * one.scale));
+// The layer's weight plus the terms.
+Tensor merged(const Linear& layer) {
+  const Tensor result = layer.weight.detach().clone();
+  for (const LoraAdapter& one : layer.lora) {
+    const Tensor rows = result.view_slice(0, one.begin, one.end);
+    rows.copy_from(rows + matmul(one.b.detach(), one.a.detach()) * one.scale);
   }
   return result;
 }
@@ -171,26 +158,14 @@ Tensor merged(const Linear& layer, const Tensor& weight, double factor, size_t c
 bool check_one_merge(Grader& g, const Impl& impl, const std::string& input, Linear layer, double rtol) {
   const Tensor weight = layer.weight.detach().clone(), x = random_tensor({2, 3, weight.size(1)}, 180, weight.dtype());
   const Tensor held = layer.weight;  // as a ParamSlab holds it
-  const Tensor unmerged = layer(x).detach(), want = merged(layer, weight, 1);
+  const Tensor unmerged = layer(x).detach(), want = merged(layer);
   const size_t count = layer.lora.size();
-  const double scale = layer.lora[0].scale;
-  std::vector<Mistake> mistakes = {
-      {"the weight is what it was: nothing was written, or into a copy", weight},
-      {"the scale is missing: scale·B·A", merged(layer, weight, 1 / scale)},
-      {"the scale is applied twice: adapter.scale is alpha/rank already", merged(layer, weight, scale)},
-      {"divided by the scale: scale·B·A", merged(layer, weight, 1 / scale / scale)},
-      {"subtracted: merging adds", merged(layer, weight, -1)},
-      {"the term is added twice", merged(layer, weight, 2)},
-      {"only the first adapter is merged: a layer may have one for queries and one for values",
-       merged(layer, weight, 1, 1)},
-      {"the terms are added from row 0 on: an adapter belongs to the rows begin to end - 1",
-       merged(layer, weight, 1, 9, true)},
-      {"W is replaced by the term: W + scale·B·A", merged(layer, Tensor::zeros(weight.shape(), weight.dtype()), 1)}};
-  if (count == 1 && weight.size(0) == weight.size(1)) {
-    const Tensor term = matmul(layer.lora[0].b.detach(), layer.lora[0].a.detach()) * scale;
-    mistakes.push_back(
-        {"the term is transposed: B·A is [out, in], and a square weight takes either", weight + transpose(term)});
-  }
+  const auto mistakes = kit::values_of(merge_mistakes(), [&](auto merge) {
+    Linear other = layer;
+    other.weight = weight.clone();
+    merge(other);
+    return other.weight;
+  });
   const Unchanged adapters({layer.lora[0].a.detach(), layer.lora[0].b.detach(), layer.bias.detach()});
   impl.merge_lora(layer);
   if (!require(g, layer.weight.defined() && layer.weight.storage() == held.storage(), input + ": the weight's memory",

@@ -7,100 +7,6 @@ namespace pg::lesson13 {
 namespace {
 
 using kit::Grader;
-using kit::Mistake;
-
-// ---- rotations with a mistake
-using Angle = std::function<double(int64_t b, int64_t h, int64_t t, int64_t i)>;
-using Point = std::pair<double, double> (*)(double u, double w, double c, double s);
-enum class Pairs { halves, neighbours, mixed };  // mixed: read from neighbours, written to halves
-
-std::pair<double, double> turn(double u, double w, double c, double s) { return {u * c - w * s, u * s + w * c}; }
-
-Tensor rotated(const Tensor& x, const Angle& angle, Pairs pairs = Pairs::halves, Point point = turn) {
-  const std::vector<double> from = x.to_vector();
-  std::vector<double> to(from.size());
-  const int64_t heads = x.size(1), steps = x.size(2), size = x.size(3), half = size / 2;
-  for (int64_t row = 0; row < x.size(0) * heads * steps; ++row) {
-    const int64_t b = row / steps / heads, h = row / steps % heads, t = row % steps;
-    for (int64_t i = 0; i < half; ++i) {
-      const double a = angle(b, h, t, i);
-      const auto place = [&](Pairs p, int64_t second) {
-        return static_cast<size_t>(row * size + (p == Pairs::neighbours ? 2 * i + second : i + second * half));
-      };
-      const Pairs read = pairs == Pairs::mixed ? Pairs::neighbours : pairs;
-      const auto [u, w] = point(from[place(read, 0)], from[place(read, 1)], std::cos(a), std::sin(a));
-      to[place(pairs, 0)] = u;
-      to[place(pairs, 1)] = w;
-    }
-  }
-  return Tensor::from(to, x.shape());
-}
-
-std::vector<Mistake> rope_mistakes(const Tensor& x, double base, const std::vector<int32_t>& given) {
-  const double size = static_cast<double>(x.size(3));
-  std::vector<int32_t> first = given;
-  first.resize(static_cast<size_t>(x.size(0)));
-  const auto position = [=](int64_t b, int64_t t) {
-    return static_cast<double>(first[static_cast<size_t>(b)]) + static_cast<double>(t);
-  };
-  const auto wave = [=](double exponent) -> Angle {  // frequency base^(exponent·i)
-    return [=](int64_t b, int64_t, int64_t t, int64_t i) {
-      return position(b, t) * std::pow(base, exponent * static_cast<double>(i));
-    };
-  };
-  const Angle right = wave(-2 / size);
-  const auto times = [=](double factor) -> Angle {
-    return [=](int64_t b, int64_t h, int64_t t, int64_t i) { return factor * right(b, h, t, i); };
-  };
-  const auto at = [=](auto place) -> Angle {  // another position
-    return [=](int64_t b, int64_t h, int64_t t, int64_t i) {
-      return place(b, h, t) * std::pow(base, -2 * static_cast<double>(i) / size);
-    };
-  };
-  std::vector<Mistake> mistakes = {
-      {"this is x itself: nothing was rotated, or every angle is 0; the position is positions[b] + t", x},
-      {"channels 2i and 2i + 1 are paired, the order of the paper: here channel i belongs with i + D/2",
-       rotated(x, right, Pairs::neighbours)},
-      {"read as pairs 2i, 2i + 1 and written as halves: channel i belongs with i + D/2 on both sides",
-       rotated(x, right, Pairs::mixed)},
-      {"the angle has the other sign: u·cos - w·sin comes first, then u·sin + w·cos", rotated(x, times(-1))},
-      {"the frequency is base^(-i/D): i counts pairs, and there are D/2 of them, so it is base^(-2i/D)",
-       rotated(x, wave(-1 / size))},
-      {"the frequency is base^(-4i/D): divide 2i by D, or i by D/2, not both", rotated(x, wave(-4 / size))},
-      {"the exponent has the other sign: later pairs turn slower, not faster", rotated(x, wave(2 / size))},
-      {"all pairs turn equally fast: pair i has the frequency base^(-2i/D); in whole numbers 2i/D would be 0",
-       rotated(x, wave(0))},
-      {"10000 is written in: the base is options.base",
-       rotated(x, [=](int64_t b, int64_t, int64_t t,
-                      int64_t i) { return position(b, t) * std::pow(1e4, -2 * static_cast<double>(i) / size); })},
-      {"i counts from 0: the first pair turns by 1 radian per position",
-       rotated(x, [=](int64_t b, int64_t h, int64_t t, int64_t i) { return right(b, h, t, i + 1); })},
-      {"the angle is in radians already: no factor of 2π", rotated(x, times(2 * M_PI))},
-      {"positions count from 0: yours are one larger",
-       rotated(x, at([=](int64_t b, int64_t, int64_t t) { return position(b, t) + 1; }))},
-      {"the angle grows with the head: the position is the index in dim 2, T",
-       rotated(x, at([=](int64_t b, int64_t h, int64_t) { return position(b, h); }))},
-      {"cos and sin are exchanged",
-       rotated(x, right, Pairs::halves, [](double u, double w, double c, double s) { return turn(u, w, s, c); })},
-      {"the second half is computed from the first half that was rotated already: keep the old u",
-       rotated(x, right, Pairs::halves,
-               [](double u, double w, double c, double s) {
-                 const double first = u * c - w * s;
-                 return std::pair(first, first * s + w * c);
-               })},
-      {"only the first half of the channels is rotated: both coordinates of a point change",
-       rotated(x, right, Pairs::halves,
-               [](double u, double w, double c, double s) { return std::pair(u * c - w * s, w); })},
-  };
-  if (given.empty()) return mistakes;
-  mistakes.push_back({"every row begins at position 0: row b begins at positions[b], or a cache is read wrongly",
-                      rotated(x, at([](int64_t, int64_t, int64_t t) { return static_cast<double>(t); }))});
-  mistakes.push_back({"all rows begin where row 0 does: row b begins at positions[b]",
-                      rotated(x, at([=](int64_t, int64_t, int64_t t) { return position(0, t); }))});
-  mistakes.push_back({"all T positions of a row are taken for its first: the position is positions[b] + t",
-                      rotated(x, at([=](int64_t b, int64_t, int64_t) { return position(b, 0); }))});
-  return mistakes;
-}
 
 Tensor tensor_of(const std::vector<int32_t>& positions) {
   return positions.empty() ? Tensor() : Tensor::from(positions, {std::ssize(positions)});
@@ -129,7 +35,7 @@ void check_rope(Grader& g, const Impl& impl) {
   for (const Case& one : cases) {
     const Tensor positions = tensor_of(one.positions);
     const Tensor want = pg::rope(one.x, one.base, positions);
-    const std::vector<Mistake> mistakes = rope_mistakes(one.x, one.base, one.positions);
+    const auto mistakes = kit::results_of(rope_mistakes(), one.x, Rope(one.base), positions);
     const Unchanged inputs(positions.defined() ? std::vector{one.x, positions} : std::vector{one.x});
     Tensor got;
     const std::string undefined = "positions may be undefined: then every row begins at 0 (positions.defined())";
@@ -156,80 +62,9 @@ void check_rope(Grader& g, const Impl& impl) {
 
 namespace {
 
-// Attention over a cache with choices that may be wrong.
-struct Decoding {
-  Tensor q_at, k_at;  // first positions i32 [B]; undefined: not rotated
-  bool rotate_v = false;
-  Tensor starts;   // where new keys are stored
-  Tensor lengths;  // keys in use
-  bool causal = true;
-};
 struct Qkv {
   Tensor q, k, v;
 };
-Tensor at_or_plain(const Tensor& x, const Rope& options, const Tensor& at) {
-  return at.defined() ? pg::rope(x, options, at) : x;
-}
-Tensor decoded(const KvSlot& slot, const Qkv& x, const Rope& options, const Decoding& how) {
-  const KvSlot copy{slot.k.clone(), slot.v.clone(), how.starts, how.lengths};
-  copy.store(at_or_plain(x.k, options, how.k_at), how.rotate_v ? pg::rope(x.v, options, how.k_at) : x.v);
-  AttentionOptions attend;
-  attend.kv_len = how.lengths;
-  attend.causal = how.causal;
-  return pg::attention(at_or_plain(x.q, options, how.q_at), copy.k, copy.v, attend);
-}
-
-// Attention to what was in the cache before.
-Tensor decoded_late(const KvSlot& slot, const Qkv& x, const Rope& options) {
-  AttentionOptions attend;
-  attend.kv_len = slot.after;
-  return pg::attention(pg::rope(x.q, options, slot.before), slot.k, slot.v, attend);
-}
-// Keys and values in each other's place.
-Tensor decoded_exchanged(const KvSlot& slot, const Qkv& x, const Rope& options) {
-  const KvSlot stored{slot.k.clone(), slot.v.clone(), slot.before, slot.after};
-  stored.store(x.v, pg::rope(x.k, options, slot.before));
-  return decoded_late(stored, x, options);
-}
-
-std::vector<Mistake> decode_mistakes(const KvSlot& slot, const Qkv& x, const Rope& options) {
-  const int64_t rows = x.q.size(0);
-  const Tensor zero = Tensor::zeros({rows}, i32), before = slot.before, after = slot.after;
-  const Tensor row0 = Tensor::full({rows}, before.data<const int32_t>()[0], i32);
-  const Tensor all = Tensor::full({rows}, static_cast<double>(slot.k.size(2)), i32);
-  const auto value = [&](const Decoding& how) { return kit::Value(decoded(slot, x, options, how)); };
-  const Decoding right{before, before, false, before, after};
-  const Tensor q_turned = pg::rope(x.q, options, before), k_turned = pg::rope(x.k, options, before);
-  return {
-      {"attention came before slot.store: store the new keys and values before attention",
-       decoded_late(slot, x, options)},
-      {"only the new keys are read: attend to slot.k and slot.v, the whole cache",
-       pg::attention(q_turned, k_turned, x.v)},
-      {"the base is not that of `options`: pass options to pg::rope", kit::Value(decoded(slot, x, Rope{}, right))},
-      {"keys and values are exchanged: slot.store(k, v)", decoded_exchanged(slot, x, options)},
-      {"k is rotated twice: once, before it is stored",
-       kit::Value(decoded(slot, {x.q, k_turned, x.v}, options, right))},
-      {"q is rotated twice", kit::Value(decoded(slot, {q_turned, x.k, x.v}, options, right))},
-      {"this is q itself: attend with it", x.q},
-      {"positions begin at 0 again: the first new position of row b is slot.before[b]",
-       value({zero, zero, false, before, after})},
-      {"q begins at position 0 again, k does not: both need slot.before", value({zero, before, false, before, after})},
-      {"k begins at position 0 again, q does not: both need slot.before", value({before, zero, false, before, after})},
-      {"v is rotated too: only scores may depend on positions, values are what is read",
-       value({before, before, true, before, after})},
-      {"k is stored without its rotation: the cache holds rotated keys", value({before, {}, false, before, after})},
-      {"q is not rotated", value({{}, before, false, before, after})},
-      {"nothing is rotated", value({{}, {}, false, before, after})},
-      {"q is rotated by slot.after: the first new position is slot.before",
-       value({after, before, false, before, after})},
-      {"all rows are rotated as row 0 is: pass slot.before, which has a position for each row",
-       value({row0, row0, false, before, after})},
-      {"the unused room of the cache is read too: options.kv_len = slot.after",
-       value({before, before, false, before, all})},
-      {"the new positions see those behind them: pg::attention is causal unless told otherwise",
-       value({before, before, false, before, after, false})},
-  };
-}
 
 }  // namespace
 
@@ -307,7 +142,9 @@ void check_decode_of(Grader& g, const Impl& impl, const DecodeCase& one) {
     const std::string input =
         fmt::format("{} heads of {}, {} of keys, base {}, rows that hold {:.0f} positions, {} new", heads, size, shared,
                     one.base, fmt::join(before, ", "), count);
-    const std::vector<Mistake> mistakes = decode_mistakes(slot, now, options);
+    const auto mistakes = kit::values_of(decode_mistakes(), [&](auto decode) {
+      return decode({slot.k.clone(), slot.v.clone(), slot.before, slot.after}, now.q, now.k, now.v, options);
+    });
     const Unchanged inputs({now.q, now.k, now.v, slot.before, slot.after});
     Tensor got;
     const std::string in_use = "options.kv_len = slot.after: so many keys of each row are in use, the new ones too";

@@ -70,7 +70,6 @@ int main(int argc, char** argv) {
                                                    .folder = "lessons/13_variations",
                                                    .title = "variations",
                                                    .reference = reference(),
-                                                   .learner = learner(),
                                                    .checks = checks(),
                                                    .demo = demo},
                              argc, argv);

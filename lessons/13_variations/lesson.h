@@ -25,18 +25,18 @@ void merge_lora(Linear& layer);
 MaskedTokens mask_tokens(const Tensor& ids, int32_t mask_id, Generator& generator);
 Tensor denoising_loss(const Tensor& logits, const MaskedTokens& tokens);
 
+// The pieces: the learner's, unless others are named.
 struct Impl {
-  Tensor (*rope)(const Tensor&, const Rope&, const Tensor&);
-  Tensor (*decode)(const KvSlot&, const Tensor&, const Tensor&, const Tensor&, const Rope&);
-  Tensor (*repeat_heads)(const Tensor&, int64_t);
-  Tensor (*absorbed_attention)(const LatentInputs&, const Tensor&, const Tensor&);
-  void (*add_lora)(Linear&, const LoraConfig&, Generator&);
-  void (*merge_lora)(Linear&);
-  MaskedTokens (*mask_tokens)(const Tensor&, int32_t, Generator&);
-  Tensor (*denoising_loss)(const Tensor&, const MaskedTokens&);
+  decltype(lesson13::rope)* rope = lesson13::rope;
+  decltype(lesson13::decode)* decode = lesson13::decode;
+  decltype(lesson13::repeat_heads)* repeat_heads = lesson13::repeat_heads;
+  decltype(lesson13::absorbed_attention)* absorbed_attention = lesson13::absorbed_attention;
+  decltype(lesson13::add_lora)* add_lora = lesson13::add_lora;
+  decltype(lesson13::merge_lora)* merge_lora = lesson13::merge_lora;
+  decltype(lesson13::mask_tokens)* mask_tokens = lesson13::mask_tokens;
+  decltype(lesson13::denoising_loss)* denoising_loss = lesson13::denoising_loss;
 };
 Impl reference();
-Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 

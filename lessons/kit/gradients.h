@@ -1,8 +1,9 @@
 #pragma once
-// What checks of gradients share: leaves, random inputs, and the comparison of what arrives at a leaf.
-#include <array>
+// What checks of gradients share: leaves, random inputs, the comparison of what arrives at a leaf, and what known
+// mistakes give there.
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "autograd/ops.h"
@@ -26,30 +27,6 @@ inline Tensor leaf(const Tensor& x) {
 // The gradient of a leaf, or zeros if it has none.
 inline Value gradient_of(const Tensor& x) { return has_grad(x) ? Value(x.grad()) : Value(zeros_like(x)); }
 
-// The gradients that arrive at the inputs when dy goes back through call(wrong answer, leaves...): per input, those of
-// all wrong answers. An answer that throws is left out.
-template <class F, class Call, class... Inputs>
-std::array<std::vector<Mistake>, sizeof...(Inputs)> gradients_through(const std::vector<KnownMistake<F>>& rows,
-                                                                      const Call& call, const Tensor& dy,
-                                                                      const Inputs&... inputs) {
-  std::array<std::vector<Mistake>, sizeof...(Inputs)> all;
-  for (const KnownMistake<F>& row : rows) {
-    const std::array<Tensor, sizeof...(Inputs)> leaves{leaf(inputs)...};
-    try {
-      backward(std::apply([&](const auto&... x) { return call(row.wrong, x...); }, leaves), dy);
-    } catch (const Error&) {
-      continue;
-    }
-    for (size_t i = 0; i < leaves.size(); ++i) all[i].push_back({row.says, gradient_of(leaves[i])});
-  }
-  return all;
-}
-template <class F, class... Inputs>
-auto gradients_of(const std::vector<KnownMistake<F>>& rows, const Tensor& dy, const Inputs&... inputs) {
-  return gradients_through(
-      rows, [](F wrong, const auto&... x) { return wrong(x...); }, dy, inputs...);
-}
-
 // Whether the learner's result `x` is on the tape. If it is not, the check is WRONG with `advice`.
 inline constexpr const char* kUseOps = "use tensor operations only, without detach(), item(), data() and to_vector()";
 inline bool on_the_tape(Grader& g, const Tensor& x, const std::string& advice = kUseOps,
@@ -68,6 +45,60 @@ inline double mean_of(const Value& x) {
   double total = 0;
   for (double v : x.v) total += v / static_cast<double>(x.v.size());
   return total;
+}
+
+// What f returned for fresh leaves in place of the tensors that require a gradient, and the tensors it was called with.
+template <class Result>
+struct OnLeaves {
+  Result result;
+  std::vector<Tensor> tensors;
+
+  // What has arrived at the tensor number `at`, or zeros.
+  Value gradient(size_t at) const { return gradient_of(tensors[at]); }
+};
+template <class F, class... Args>
+auto on_leaves(const F& f, const Args&... args) {
+  std::vector<Tensor> tensors;
+  const auto take = [&]<class T>(const T& arg) -> T {
+    if constexpr (std::is_same_v<T, Tensor>)
+      return tensors.emplace_back(arg.defined() && arg.requires_grad() ? leaf(arg) : arg);
+    else
+      return arg;
+  };
+  const std::tuple<Args...> taken{take(args)...};  // from the first to the last
+  return OnLeaves<decltype(f(args...))>{std::apply(f, taken), std::move(tensors)};
+}
+
+// The results of wrong answers, and the gradients at each tensor argument that requires one, when `weight` arrives at
+// the result. A result off the tape or of another shape than `weight` has none. An answer that throws is left out.
+struct KnownGradients {
+  std::vector<Mistake> results;
+  std::vector<std::vector<Mistake>> at;
+};
+// With call(wrong answer, args...) as the result.
+template <class Call, class F, class... Args>
+KnownGradients known_gradients_by(const Call& call, const std::vector<KnownMistake<F>>& rows, const Tensor& weight,
+                                  const Args&... args) {
+  KnownGradients known;
+  known.at.resize((0 + ... + size_t{std::is_same_v<Args, Tensor>}));
+  for (const KnownMistake<F>& row : rows) {
+    try {
+      const auto wrong = on_leaves([&](const Args&... x) { return call(row.wrong, x...); }, args...);
+      known.results.push_back({row.says, wrong.result.detach()});
+      if (!wrong.result.requires_grad() || wrong.result.shape() != weight.shape()) continue;
+      backward(wrong.result, weight.to(wrong.result.dtype()));
+      for (size_t i = 0; i < wrong.tensors.size(); ++i) {
+        if (wrong.tensors[i].defined() && wrong.tensors[i].requires_grad())
+          known.at[i].push_back({row.says, wrong.gradient(i)});
+      }
+    } catch (const Error&) {
+    }
+  }
+  return known;
+}
+template <class F, class... Args>
+KnownGradients known_gradients(const std::vector<KnownMistake<F>>& rows, const Tensor& weight, const Args&... args) {
+  return known_gradients_by([](F wrong, const Args&... x) { return wrong(x...); }, rows, weight, args...);
 }
 
 }  // namespace pg::kit

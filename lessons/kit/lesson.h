@@ -74,6 +74,10 @@ struct Harmless {
   Harmless(std::vector<std::string> names, std::string reason) : saboteurs(std::move(names)), why(std::move(reason)) {}
 };
 
+// The type of the functions that grade: kit::Grades<Impl> check_softmax, check_adamw; declares two.
+template <class Impl>
+using Grades = void(Grader&, const Impl&);
+
 template <class Impl>
 struct Check {
   std::string id;     // "01.2"
@@ -83,7 +87,7 @@ struct Check {
   std::string why;                   // why this check exists, for `explain`
   std::array<std::string, 3> hints;  // a question; the formula with shapes; the loop in words
   Source solution;
-  std::function<void(Grader&, const Impl&)> run;
+  std::function<Grades<Impl>> run;
   std::vector<Harmless> harmless{};
 };
 
@@ -92,7 +96,7 @@ struct Lesson {
   int number;
   std::string folder;  // "lessons/01_tensors"
   std::string title;
-  Impl reference, learner = {};
+  Impl reference, learner{};  // an Impl whose members begin as the learner's need not be named
   std::vector<Check<Impl>> checks;
   std::function<void(Demo&, const Impl&)> demo;
   std::string exercise = "exercise.cpp";          // in the folder
