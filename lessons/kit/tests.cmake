@@ -83,6 +83,9 @@ foreach(folder ${lesson_folders})
     endif()
   endif()
 
+  if(number EQUAL 2)  # whose demonstration times nothing and is short
+    lesson_gate(${lesson}_by_plain_kernels ${lesson} --device plain)
+  endif()
   if(TARGET ${lesson}_mutants)
     lesson_gate(${lesson}_mutants ${lesson}_mutants)
     if(number IN_LIST saboteur_lessons)

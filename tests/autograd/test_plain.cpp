@@ -21,6 +21,15 @@ std::vector<Tensor> widened(const std::vector<Tensor>& inputs) {
 
 }  // namespace
 
+TEST_CASE("the plain kernels can compute tensors of the CPU too", "[plain]") {
+  CHECK(&kernels(Device{}) == &cpu_kernels());
+  CHECK(&kernels(kPlain) == &plain_kernels());
+  use_plain_kernels(true);
+  CHECK(&kernels(Device{}) == &plain_kernels());
+  use_plain_kernels(false);
+  CHECK(&kernels(Device{}) == &cpu_kernels());
+}
+
 TEST_CASE("gradients of the plain backend agree with differences", "[plain][gradcheck]") {
   for (const OpSample& s : op_samples()) {
     if (s.large) continue;
