@@ -52,7 +52,7 @@ layer_rule() { # layer_rule FOLDER PATHS LAYER...
 }
 rules() {
   rule 'ThreadSanitizer on the pool' '^tensor/base/|^tests/tensor/test_(parallel|shared_ranges)' tsan_tests
-  layer_rule tensor '^tensor/(base|cpu|plain|comm|measure)/|^tensor/[^/]*$|^tests/tensor/' \
+  layer_rule tensor '^tensor/(base|cpu|plain|comm|measure)/|^tensor/[^/]*$|^tests/(tensor|kernels)/' \
     pg_base pg_base_files pg_tensor pg_comm
   layer_rule autograd '^tensor/(cpu|plain)/|^tensor/[^/]*$|^autograd/|^tests/(autograd|op_samples)/' \
     pg_autograd pg_check op_samples
@@ -66,7 +66,7 @@ rules() {
   rule 'the demonstrations of changed lessons' '^lessons/[0-9]' changed_demos
   # These turn the README's build into one for CUDA.
   rule 'the CUDA simulator' "$cuda_paths|^tests/sim/" simulated sim_tests
-  rule 'CUDA kernels, simulated' "$cuda_paths|^tests/cuda/" simulated cuda_tests '~[slow]'
+  rule 'CUDA kernels, simulated' "$cuda_paths|^tests/(cuda|kernels)/" simulated cuda_tests '~[slow]'
   rule 'CUDA kernels by nvcc' '^tensor/cuda/.*\.cu$' nvcc_changed
   rule 'the examples of docs/EXTENDING.md' '^docs/EXTENDING.md$' sh tests/extending/run.sh build cmake
 }

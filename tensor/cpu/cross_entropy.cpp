@@ -217,9 +217,10 @@ void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const V
           const T mean_shifted = static_cast<T>(-std::log(inverse) - static_cast<double>(entropies[r]));
           const T at_mean = static_cast<T>(-static_cast<double>(d) * inverse);
           const T slope = static_cast<T>(-static_cast<double>(dentropies[r]) * inverse);
+          const T none = static_cast<T>(0 * inverse);  // NaN in a row with a NaN
           write_gradient(to, n, b, [=](int64_t i, int64_t m) {
             const Vec<T> shifted = load_lanes(x + i, m) - top, e = exp_flushed(shifted);
-            return select(e == T(0), T(0), e * (Vec<T>(at_mean) + (shifted - mean_shifted) * slope));
+            return select(e == T(0), none, e * (Vec<T>(at_mean) + (shifted - mean_shifted) * slope));
           });
         } else {
           const T factor = static_cast<T>(-static_cast<double>(d) * inverse);

@@ -56,11 +56,6 @@ double to_double(X x) {
   if constexpr (std::is_same_v<X, BFloat16>) return static_cast<double>(static_cast<float>(x));
   if constexpr (!std::is_same_v<X, BFloat16>) return static_cast<double>(x);
 }
-template <class Y>
-Y from_double(double x) {
-  if constexpr (std::is_same_v<Y, BFloat16>) return BFloat16(static_cast<float>(x));
-  if constexpr (!std::is_same_v<Y, BFloat16>) return static_cast<Y>(x);
-}
 
 template <Reduce kOp, class Y>
 void write_result(Y& to, double total, double divisor, double beta) {
@@ -68,7 +63,7 @@ void write_result(Y& to, double total, double divisor, double beta) {
     total /= divisor;
     if (beta != 0) total += beta * to_double(to);
   }
-  to = from_double<Y>(total);
+  to = static_cast<Y>(total);
 }
 
 // x of type X is summed in T into y of type Y.
@@ -219,7 +214,7 @@ void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
             for (int64_t j = 0; j < lines; ++j) {
               sum[j] += to_double(from[i * x_step + j * lines_step_x]);
               Y& out = to[i * y_step + j * lines_step_y];
-              out = from_double<Y>(beta == 0 ? sum[j] : beta * to_double(out) + sum[j]);
+              out = static_cast<Y>(beta == 0 ? sum[j] : beta * to_double(out) + sum[j]);
             }
           }
         }

@@ -1,5 +1,7 @@
 #pragma once
 // How the plain kernels read and write elements: one at a time, as doubles. The type of a tensor matters here only.
+#include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -18,14 +20,14 @@ inline double get(const View& x, int64_t offset) {
     }
   });
 }
-// Rounds `value` to the type of y: the only rounding of a kernel.
+// Rounds `value` to the type of y: the only rounding of a kernel. Integers are clamped to their range, and NaN is 0.
 inline void put(const View& y, int64_t offset, double value) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      y.as<T>()[offset] = BFloat16(static_cast<float>(value));
-    } else {
-      y.as<T>()[offset] = static_cast<T>(value);
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_integral_v<T>) {
+      value = value != value ? 0 : std::clamp<double>(value, Limits::min(), Limits::max());
     }
+    y.as<T>()[offset] = static_cast<T>(value);
   });
 }
 // y = beta·y + value; with beta 0, y is not read.

@@ -2,14 +2,12 @@
 // must agree with it, and it with mathematics.
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
-#include "tests/op_runs.h"
+#include "tests/kernels/device.h"
 
 using namespace pg;
 using namespace pg::testing;
 
 namespace {
-
-constexpr Device kPlain{Device::Kind::plain};
 
 std::vector<Tensor> widened(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> wide;
@@ -66,19 +64,5 @@ TEST_CASE("the plain backend reads inputs of any strides", "[plain][ops]") {
     std::vector<Tensor> scattered;
     for (const Tensor& x : inputs) scattered.push_back(strided(x));
     check_close(run(s, s.call, scattered), run(s, s.call, inputs), 1e-13);
-  }
-}
-
-TEST_CASE("random tensors of the plain backend are those of the CPU", "[plain]") {
-  for (DType dtype : {f32, f64}) {
-    const Tensor x = Tensor::empty({1001}, dtype), y = Tensor::empty({1001}, dtype, kPlain);
-    for (const auto& [low, high] : {std::pair{0.0, 1.0}, {-3.0, 5.0}, {1.0, 1.0 + 1e-7}}) {
-      kernels({}).random_uniform(x, low, high, 7, 5);
-      kernels(kPlain).random_uniform(y, low, high, 7, 5);
-      CHECK(same_bits(x, y));
-    }
-    kernels({}).random_normal(x, 1, 2, 7, 5);
-    kernels(kPlain).random_normal(y, 1, 2, 7, 5);
-    CHECK(relative_error(x, y) < (dtype == f64 ? 1e-14 : 1e-7));
   }
 }

@@ -1,6 +1,6 @@
 // Tensor-core attention compared with the CPU in f64 and with the CUDA kernels that do not use tensor cores.
 #include "tensor/cuda/attention/attention.h"
-#include "tests/cuda/attention_case.h"
+#include "tests/kernels/attention_case.h"
 
 using namespace pg;
 using namespace pg::testing;

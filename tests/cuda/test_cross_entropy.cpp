@@ -1,5 +1,5 @@
 // Cross-entropy on CUDA whose forward pass writes the gradient over the logits. The expected bits are those of a
-// separate backward pass, which tests/cuda/test_kernels_rows.cpp compares with the CPU in f64.
+// separate backward pass, which tests/kernels/test_rows.cpp compares with the plain backend.
 #include <cmath>
 
 #include "tests/autograd/loss_runs.h"

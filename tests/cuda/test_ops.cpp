@@ -1,17 +1,12 @@
 // The registry on a CUDA device (a simulated build has one on every machine): compared with the CPU in f64, and run
 // after run.
-#include "tensor/backend.h"
 #include "tests/autograd/op_crossings.h"
+#include "tests/cuda/on_device.h"
 
 using namespace pg;
 using namespace pg::testing;
 
 namespace {
-
-Device device() {
-  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
-  return {Device::Kind::cuda, 0};
-}
 
 // Large samples exist to test the CPU's thread pool; in the simulator each would take many seconds.
 bool in_reach(const OpSample& s) { return !s.large; }

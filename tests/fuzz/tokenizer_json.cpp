@@ -3,7 +3,7 @@
 // sources: tasks/bpe/piece_counts.cpp tasks/bpe/normalizer.cpp tasks/bpe/post_processor.cpp tasks/bpe/pretokenizer.cpp
 // sources: tasks/bpe/regex.cpp tasks/bpe/token_table.cpp tasks/bpe/tokenizer_json.cpp tasks/bpe/vocabulary.cpp
 // sources: tasks/data/tokenizer.cpp tasks/data/utf8.cpp tensor/base/fields.cpp tensor/base/cores.cpp
-// sources: tensor/base/cores.cpp tensor/base/parallel.cpp tensor/base/text.cpp tensor/base/json.cpp
+// sources: tensor/base/parallel.cpp tensor/base/text.cpp tensor/base/json.cpp
 // sources: tensor/base/json_text.cpp
 // libraries: pcre2-8 utf8proc
 // seed: {"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"pre_tokenizer":{"type":"ByteLevel"}}

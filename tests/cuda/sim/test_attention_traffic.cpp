@@ -1,6 +1,6 @@
 // Shared-memory accesses of the tensor-core attention kernels, counted by the simulator.
 #include "tensor/sim/sim.h"
-#include "tests/cuda/attention_case.h"
+#include "tests/kernels/attention_case.h"
 
 using namespace pg;
 using namespace pg::testing;

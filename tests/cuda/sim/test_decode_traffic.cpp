@@ -1,7 +1,7 @@
 // What decoding reads and how many kernels it runs, counted by the simulator.
 #include "nn/decode/decoder.h"
 #include "tensor/sim/sim.h"
-#include "tests/cuda/attention_case.h"
+#include "tests/kernels/attention_case.h"
 
 using namespace pg;
 using namespace pg::testing;

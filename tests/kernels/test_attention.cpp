@@ -1,13 +1,13 @@
-// Attention on a CUDA device in cases that the registry's samples do not cover: tile borders, strides, masks. The
-// expected values come from the plain kernels in f64 on the same, already rounded values.
-#include "tests/cuda/attention_case.h"
+// Attention: borders of tiles, strides, masks. The expected values come from the plain kernels in f64 on the same,
+// already rounded values.
+#include "tests/kernels/attention_case.h"
 
 using namespace pg;
 using namespace pg::testing;
 
 namespace {
 
-// A mix of shapes. T > 8 uses the tiled kernels, T <= 8 the decoding kernel.
+// A mix of shapes. On CUDA T > 8 uses the tiled kernels, T <= 8 the decoding kernel.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {2, 2, 2, 9, 9, 4},
@@ -36,14 +36,31 @@ const std::vector<Case>& cases() {
 
 }  // namespace
 
-TEST_CASE("CUDA attention agrees with the CPU", "[cuda][attention]") {
+TEST_CASE("attention of every shape", "[kernels][attention]") {
   for (const Case& c : cases()) {
     for (const DType dtype : {f32, f64, bf16}) check_forward(c, dtype);
   }
   check_forward({1, 2, 2, 1, 1, 8}, f32);  // forward only: its gradients are 0 except for rounding
+  for (const DType dtype : {bf16, f32, f64}) {
+    // Few queries: head sizes that fill lanes of 8 elements and others, heads that share keys, several queries.
+    for (const Case& c : {Case{6, 2, 2, 1, 70, 64},
+                          {6, 1, 1, 1, 70, 128},
+                          {6, 4, 1, 1, 70, 64},
+                          {6, 6, 2, 1, 70, 80},
+                          {6, 5, 1, 1, 70, 64},
+                          {6, 2, 1, 3, 70, 64},
+                          {6, 1, 1, 8, 70, 128},
+                          {6, 2, 2, 1, 70, 33},
+                          {6, 2, 1, 2, 70, 256}}) {
+      Case with = c;
+      with.len = {70, 65, 64, 63, 9, static_cast<int32_t>(c.queries)};
+      check_forward(with, dtype);
+    }
+    check_forward({7, 2, 1, 1, 1100, 64, true, {}, {511, 512, 513, 1024, 1100, 0, 1}}, dtype);  // splits of the keys
+  }
 }
 
-TEST_CASE("CUDA attention of queries without a key is 0 with lse -inf", "[cuda][attention]") {
+TEST_CASE("attention of queries without a key is 0 with lse -inf", "[kernels][attention]") {
   for (const int64_t queries : {2, 10}) {
     Attention x = inputs({2, 1, 1, queries, 20, 8, false, std::vector<uint8_t>(40, 0), {}}, f32);
     x.c.mask[0] = 1;  // batch row 0 sees one key, batch row 1 none
@@ -55,10 +72,10 @@ TEST_CASE("CUDA attention of queries without a key is 0 with lse -inf", "[cuda][
   }
 }
 
-TEST_CASE("CUDA attention never reads keys that are masked for all queries", "[cuda][attention]") {
+TEST_CASE("attention never reads keys that are masked for all queries", "[kernels][attention]") {
   for (const int64_t queries : {2, 20}) {
-    // NaN is stored in the masked keys, in the keys after the length and in the last key, which only the last query may
-    // see.
+    // NaN is stored in the masked keys, in the keys after the length and in the last key, which only the last query
+    // may see.
     Attention x = inputs({2, 2, 1, queries, 70, 8, true, every_third_masked(140), {68, 69}}, f32);
     Attention clean = inputs(x.c, f32);
     clean.forward(kernels(device()));
@@ -77,7 +94,7 @@ TEST_CASE("CUDA attention never reads keys that are masked for all queries", "[c
   }
 }
 
-TEST_CASE("CUDA attention of one query is a row of the full pass", "[cuda][attention]") {
+TEST_CASE("attention of one query is a row of the full pass", "[kernels][attention]") {
   const int64_t keys = 300, queries = 12;
   Attention all = inputs({1, 4, 2, queries, keys, 16}, f32);
   all.forward(kernels(device()));
@@ -99,7 +116,7 @@ TEST_CASE("CUDA attention of one query is a row of the full pass", "[cuda][atten
   }
 }
 
-TEST_CASE("CUDA attention backward agrees with the CPU", "[cuda][attention]") {
+TEST_CASE("gradients of attention of every shape", "[kernels][attention]") {
   for (size_t i = 0; i < cases().size(); ++i) {
     const Case& c = cases()[i];
     if (c.size > 128 && c.queries < 9) continue;
@@ -112,7 +129,7 @@ TEST_CASE("CUDA attention backward agrees with the CPU", "[cuda][attention]") {
   check_backward({1, 4, 2, 12, 20, 8}, bf16, 0, f32);
 }
 
-TEST_CASE("CUDA attention backward ignores NaN in masked keys", "[cuda][attention]") {
+TEST_CASE("attention backward ignores NaN in masked keys", "[kernels][attention]") {
   Attention x = inputs({1, 2, 1, 10, 20, 8, true, every_third_masked(20), {18}}, f32);
   for (const Tensor& kv : {x.k, x.v}) {
     for (int64_t key = 0; key < 20; ++key) {
@@ -130,7 +147,7 @@ TEST_CASE("CUDA attention backward ignores NaN in masked keys", "[cuda][attentio
   CHECK(all_equal(x.dv.view_slice(2, 0, 1), 0));
 }
 
-TEST_CASE("a rerun of CUDA attention has the same bits", "[cuda][attention][slow]") {
+TEST_CASE("a rerun of attention has the same bits", "[kernels][attention][slow]") {
   for (const int64_t queries : {4, 70}) {
     std::vector<Tensor> first;
     for (int run = 0; run < 2; ++run) {
@@ -144,12 +161,5 @@ TEST_CASE("a rerun of CUDA attention has the same bits", "[cuda][attention][slow
       if (run == 0) first = results;
       for (size_t i = 0; i < results.size(); ++i) CHECK(same_bits(results[i], first[i]));
     }
-  }
-}
-
-TEST_CASE("CUDA attention refuses heads that are too large", "[cuda][attention]") {
-  for (const int64_t queries : {1, 9}) {
-    Attention x = inputs({1, 1, 1, queries, 9, 257}, f32);
-    CHECK_THROWS_AS(x.forward(kernels(device())), Error);
   }
 }

@@ -1,0 +1,136 @@
+// Bits that the CPU's kernels promise: of an element wherever it is, of a sum that is continued, of softmax along
+// columns, of one position. tests/kernels/ compares the values of kernels with the plain backend.
+#include <bit>
+#include <cmath>
+
+#include "tensor/base/parallel.h"
+#include "tensor/cpu/softmax_row.h"
+#include "tensor/kernels.h"
+#include "tests/op_runs.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+namespace {
+
+const Kernels& k = cpu_kernels();
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor uniform(const Shape& shape, DType dtype, uint64_t seed, double low = -2, double high = 2) {
+  Generator g(seed);
+  return Tensor::uniform(shape, low, high, g, f32).to(dtype).clone();
+}
+Tensor nothing(const Shape& shape, DType dtype) { return Tensor::full(shape, kNan, dtype); }
+
+// The same bits; NaN equals any NaN.
+bool same(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](double p, double q) {
+    return std::isnan(q) ? std::isnan(p) : std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("an element's bits don't depend on its position", "[kernels]") {
+  const int64_t n = 70001;
+  for (const DType dtype : {f32, f64}) {
+    const Tensor x = uniform({n}, dtype, 3, 0.1, 4), whole = nothing({n}, dtype), one = nothing({1}, dtype);
+    for (int op = 0; op <= static_cast<int>(Unary::pow_scalar); ++op) {
+      INFO("function " << op);
+      k.unary(static_cast<Unary>(op), whole, x, {0.5, 2});
+      for (const int64_t i : {int64_t{0}, int64_t{15}, int64_t{16}, int64_t{30001}, n - 1}) {
+        k.unary(static_cast<Unary>(op), one, x.view_slice(0, i, i + 1), {0.5, 2});
+        CHECK(same_bits(one, whole.view_slice(0, i, i + 1)));
+      }
+    }
+  }
+}
+
+TEST_CASE("sums have the same bits for any other rows, and continue over batches", "[kernels]") {
+  for (const DType dtype : {f32, f64}) {
+    const Tensor x = uniform({70, 9001}, dtype, 5), all = nothing({70, 1}, dtype), one = nothing({1, 1}, dtype);
+    k.reduce(Reduce::sum, all, x, 1, 0);
+    k.reduce(Reduce::sum, one, x.view_slice(0, 0, 1), 1, 0);
+    CHECK(same_bits(one, all.view_slice(0, 0, 1)));
+    const Tensor rows = uniform({50, 33}, dtype, 5), whole = nothing({1, 33}, dtype), parts = whole.clone();
+    k.reduce(Reduce::sum, whole, rows, 1, 0);
+    k.reduce(Reduce::sum, parts, rows.view_slice(0, 0, 21), 1, 0);
+    k.reduce(Reduce::sum, parts, rows.view_slice(0, 21, 50), 1, 1);
+    CHECK(same_bits(parts, whole));
+  }
+}
+
+TEST_CASE("gradients of norm weights continue over batches", "[kernels]") {
+  const int64_t rows = 90, n = 700;
+  for (const DType dtype : {f32, f64}) {
+    const Tensor x = uniform({rows, n}, dtype, 1), w = uniform({n}, dtype, 2), dy = uniform({rows, n}, dtype, 3);
+    const Tensor y = nothing({rows, n}, dtype), mean = nothing({rows}, dtype), rstd = mean.clone();
+    const Tensor whole = nothing({n}, dtype), parts = whole.clone();
+    k.layer_norm(y, mean, rstd, {}, x, {}, w, {}, 1e-5);
+    k.layer_norm_backward(nothing({rows, n}, dtype), whole, nothing({n}, dtype), dy, x, w, mean, rstd, 0, 0, 0);
+    for (const auto& [from, to] : {std::pair<int64_t, int64_t>{0, 31}, {31, 32}, {32, rows}}) {
+      const auto part = [&, a = from, b = to](const Tensor& t) { return t.view_slice(0, a, b); };
+      k.layer_norm_backward({}, parts, {}, part(dy), part(x), w, part(mean), part(rstd), 0, from == 0 ? 0 : 1, 0);
+    }
+    CHECK(same_bits(parts, whole));
+  }
+}
+
+TEST_CASE("rope of a position alone has the bits of the whole sequence", "[kernels]") {
+  const int64_t steps = 40, d = 32;
+  const Tensor x = uniform({1, 2, steps, d}, f32, 1), y = nothing(x.shape(), f32), one = nothing({1, 2, 1, d}, f32);
+  k.rope(y, x, {}, 0);
+  for (int32_t t = 0; t < steps; ++t) {
+    const Tensor first = Tensor::from(std::vector<int32_t>{t}, {1});
+    k.rope(one, x.view_slice(2, t, t + 1), {.positions = first}, 0);
+    CHECK(same_bits(one, y.view_slice(2, t, t + 1)));
+  }
+}
+
+TEST_CASE("softmax of columns has the bits of softmax of rows and of any number of threads", "[kernels]") {
+  const DType dtype = GENERATE(f32, f64, bf16);
+  const bool log = GENERATE(false, true);
+  for (const int64_t v : {1, 3, 15, 16, 17, 33, 63, 64, 65, 200, 1024, 1100}) {
+    for (const int64_t b : {1, 16, 37, 300}) {
+      if (v * b > 40000) continue;
+      INFO("[2, " << v << ", " << b << "]");
+      const Shape shape{2, v, b};
+      // [A, V, B] as the kernels take it, [A, B, V] with contiguous B, and as rows.
+      const auto by_columns = [](const Tensor& t) { return t.view_transpose(1, 2); };
+      const auto in_rows = [&](const Tensor& t) { return by_columns(t).clone().view_reshape({2 * b, v}); };
+      const Tensor x = uniform(shape, dtype, 1, -8, 8), y = nothing(shape, dtype);
+      x.view_reshape({-1}).view_slice(0, 0, 1).fill(-kInf);
+      if (b > 2) x.view_reshape({-1}).view_slice(0, 1, 2).fill(kNan);
+      const Tensor rows = in_rows(x), y_rows = nothing(rows.shape(), dtype);
+      k.softmax(y_rows, rows, log);
+      const int before = num_threads();
+      for (const int threads : {3, 1, before}) {
+        set_num_threads(threads);
+        k.softmax(by_columns(y), by_columns(x), log);
+        CHECK(same(in_rows(y), y_rows));
+      }
+      for (const double beta : {0.0, 1.0, 0.5}) {
+        const Tensor dy = uniform(shape, dtype, 2), dx = uniform(shape, dtype, 3), dx_rows = in_rows(dx);
+        k.softmax_backward(by_columns(dx), by_columns(dy), by_columns(y), log, beta);
+        k.softmax_backward(dx_rows, in_rows(dy), y_rows, log, beta);
+        CHECK(same(in_rows(dx), dx_rows));
+      }
+    }
+  }
+}
+
+TEST_CASE("the logarithm of a sum is exact enough for single precision and the same in a vector", "[kernels]") {
+  using simd::Vec;
+  Generator g(5);
+  for (int i = 0; i < 20000; ++i) {
+    const double x = std::exp2((i % 2 ? 0.01 : 20) * g.uniform());
+    const double got = cpu::log_for_single(x), want = std::log(x);
+    REQUIRE(std::abs(got - want) <= std::abs(want) * 0x1p-30);
+    REQUIRE(cpu::log_for_single(Vec<double>(x))[0] == got);
+  }
+  CHECK(cpu::log_for_single(1.0) == 0);
+  CHECK(cpu::log_for_single(kInf) == kInf);
+  CHECK(std::isnan(cpu::log_for_single(kNan)));
+  CHECK(std::isnan(cpu::log_for_single(Vec<double>(kNan))[0]));
+}
