@@ -166,16 +166,15 @@ Numbers by_scores(const Heads& x) {
   const OnDevice p(rows * x.length);
   start([&] {
     if (kCoalesced) {
-      cuda::launch(scores_warp_kernel, Team::blocks(rows), kThreads, 0, nullptr, p.data(), on.q.data(), on.k.data(),
-                   rows, x.length);
-      cuda::launch(softmax_warp_kernel, Team::blocks(rows), kThreads, 0, nullptr, p.data(), rows, x.length);
+      cuda::launch(scores_warp_kernel, Team::blocks(rows), kThreads, 0, nullptr, p, on.q, on.k, rows, x.length);
+      cuda::launch(softmax_warp_kernel, Team::blocks(rows), kThreads, 0, nullptr, p, rows, x.length);
     } else {
-      cuda::launch(scores_thread_kernel, blocks_of(rows * x.length, kThreads), kThreads, 0, nullptr, p.data(),
-                   on.q.data(), on.k.data(), x.heads, x.length);
-      cuda::launch(softmax_thread_kernel, blocks_of(rows, kThreads), kThreads, 0, nullptr, p.data(), rows, x.length);
+      cuda::launch(scores_thread_kernel, blocks_of(rows * x.length, kThreads), kThreads, 0, nullptr, p, on.q, on.k,
+                   x.heads, x.length);
+      cuda::launch(softmax_thread_kernel, blocks_of(rows, kThreads), kThreads, 0, nullptr, p, rows, x.length);
     }
-    cuda::launch(values_kernel<kCoalesced>, blocks_of(rows * kHead, kThreads), kThreads, 0, nullptr, on.out.data(),
-                 p.data(), on.v.data(), x.heads, x.length);
+    cuda::launch(values_kernel<kCoalesced>, blocks_of(rows * kHead, kThreads), kThreads, 0, nullptr, on.out, p, on.v,
+                 x.heads, x.length);
   });
   return on.out.numbers();
 }
@@ -184,10 +183,7 @@ template <int kQueries, bool kVector>
 Numbers online(const Heads& x) {
   const Device on(x);
   const dim3 grid(blocks_of(x.length, kThreads / kWarp * kQueries), static_cast<unsigned>(x.heads));
-  start([&] {
-    cuda::launch(online_kernel<kQueries, kVector>, grid, kThreads, 0, nullptr, on.out.data(), on.q.data(), on.k.data(),
-                 on.v.data(), x.length);
-  });
+  run(online_kernel<kQueries, kVector>, grid, on.out, on.q, on.k, on.v, x.length);
   return on.out.numbers();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "lessons/11_cuda/lesson.h"
+#include "lessons/11_cuda/mistakes.h"
 
 namespace pg::lesson11 {
 
@@ -52,12 +53,6 @@ auto launched(kit::Grader& g, const std::string& input, F call, const Meanings& 
   }
 }
 
-template <class F>
-Traffic traffic_of(F call) {
-  const Meter meter;
-  call();
-  return meter.traffic();
-}
 // The note after an ok, which says so if this build cannot judge traffic.
 std::string unless_counted(const std::string& note);
 

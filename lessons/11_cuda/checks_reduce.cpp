@@ -8,7 +8,6 @@
 namespace pg::lesson11 {
 
 using kit::Grader;
-using kit::Mistake;
 using kit::Value;
 
 namespace {
@@ -17,41 +16,14 @@ using Fold = double (*)(double, double);
 double plus(double a, double b) { return a + b; }
 double largest(double a, double b) { return std::max(a, b); }
 
-// What every thread gets: f over each group of `size` neighbours in which every step-th takes part, from `first` on.
-std::vector<double> folded(const std::vector<double>& x, size_t size, Fold f, size_t taking_part = 0) {
+// What every thread gets: f over each group of `size` neighbours.
+std::vector<double> folded(const std::vector<double>& x, size_t size, Fold f) {
   std::vector<double> result(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
-    const size_t first = i / size * size, count = taking_part ? taking_part : size;
+    const size_t first = i / size * size;
     result[i] = x[first];
-    for (size_t j = 1; j < count; ++j) result[i] = f(result[i], x[first + j]);
+    for (size_t j = 1; j < size; ++j) result[i] = f(result[i], x[first + j]);
   }
-  return result;
-}
-// What every thread gets by exchanges with these steps, from the x of lane (mine ^ step), or of lane `step` itself;
-// then f over the lanes 0 of the block's warps. A step of 32 or more brings back one's own x.
-std::vector<double> exchanged(std::vector<double> x, int team, Fold f, const std::vector<size_t>& steps,
-                              bool by_lane = false) {
-  for (const size_t step : steps) {
-    const std::vector<double> before = x;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const size_t warp = i / 32 * 32, lane = by_lane ? step % 32 : (i ^ step) % 32;
-      x[i] = f(before[i], before[warp + lane]);
-    }
-  }
-  if (team == 32) return x;
-  for (size_t block = 0; block < x.size(); block += 256) {
-    double all = x[block];
-    for (size_t warp = 32; warp < 256; warp += 32) all = f(all, x[block + warp]);
-    std::fill(x.begin() + static_cast<int64_t>(block), x.begin() + static_cast<int64_t>(block) + 256, all);
-  }
-  return x;
-}
-double second(double, double b) { return b; }
-// As if each warp began with its own part and then added all eight.
-std::vector<double> own_twice(const std::vector<double>& x, Fold f) {
-  const std::vector<double> warps = folded(x, 32, f);
-  std::vector<double> result = folded(x, 256, f);
-  for (size_t i = 0; i < x.size(); ++i) result[i] = f(result[i], warps[i]);
   return result;
 }
 
@@ -63,45 +35,6 @@ struct Reduction {
 constexpr Reduction kReductions[] = {{"the sum", &Reduced::sums, plus},
                                      {"the sum of squares", &Reduced::sums_of_squares, plus},
                                      {"the maximum", &Reduced::maxima, largest}};
-
-std::vector<Mistake> mistakes_of_warp(const std::vector<double>& x, int team, Fold f) {
-  std::vector<size_t> every_step;
-  for (size_t step = 31; step > 0; --step) every_step.push_back(step);
-  return {{"only 16 lanes take part: the first step is 16, half of a warp", exchanged(x, team, f, {8, 4, 2, 1})},
-          {"only 8 lanes take part: a warp has 32", exchanged(x, team, f, {4, 2, 1})},
-          {"the last exchange is missing: neighbours exchange too, at step 1", exchanged(x, team, f, {16, 8, 4, 2})},
-          {"only one exchange: five of them bring every lane the result, at steps 16, 8, 4, 2, 1",
-           exchanged(x, team, f, {16})},
-          {"nothing is exchanged between the lanes of a warp", exchanged(x, team, f, {})},
-          {"what another lane has takes the place of mine: combine the two with f",
-           exchanged(x, team, second, {16, 8, 4, 2, 1})},
-          {"the third argument of __shfl_xor_sync is the step: it computes mine ^ step itself",
-           exchanged(x, team, f, {16, 8, 4, 2, 1}, true)},
-          {"numbers are counted many times: each step is half of the one before, 16, 8, 4, 2, 1",
-           exchanged(x, team, f, every_step)},
-          {"a shuffle stays within its warp: the first step is 16, and a step of 32 brings back one's own number",
-           exchanged(x, team, f, {32, 16, 8, 4, 2, 1})}};
-}
-
-std::vector<Mistake> mistakes_of_block(const std::vector<double>& x, Fold f) {
-  std::vector<double> no_last = x, no_first = x;
-  const double nothing = f == plus ? 0 : -INFINITY;
-  for (size_t block = 0; block < x.size(); block += 256) {
-    for (size_t i = 0; i < 32; ++i) no_first[block + i] = no_last[block + 224 + i] = nothing;
-  }
-  std::vector<double> doubled = folded(x, 32, f), four_times = folded(x, 256, f);
-  for (int step = 32; step < 256; step *= 2) {
-    for (double& v : doubled) v = f(v, v);
-  }
-  for (double& v : four_times) v = f(f(v, v), f(v, v));
-  return {
-      {"each warp has its own result: the eight of a block must meet", folded(x, 32, f)},
-      {"a warp's own part is counted twice: begin with parts[0], not with x", own_twice(x, f)},
-      {"the last warp's part is missing: a block has kSize / kWarp = 8 of them", folded(no_last, 256, f)},
-      {"the first warp's part is missing: the parts begin with parts[0]", folded(no_first, 256, f)},
-      {"each part is counted four times: 32 lanes fold 8 parts", four_times},
-      {"a shuffle stays within its warp: the first step is 16, and the eight warps meet in shared memory", doubled}};
-}
 
 bool check_reductions(Grader& g, const Impl& impl, const std::string& name, const Matrix& x, int team) {
   const std::string input = fmt::format("{}, teams of {} threads, one number each: ", name, team);
@@ -121,21 +54,6 @@ bool check_reductions(Grader& g, const Impl& impl, const std::string& name, cons
     }
     const auto size = static_cast<size_t>(team);
     const std::vector<double> want = folded(from, size, r.fold);
-    kit::Compare how{.rtol = 1e-5};
-    how.mistakes = mistakes_of_warp(from, team, r.fold);
-    if (team > 32) {
-      const std::vector<Mistake> of_block = mistakes_of_block(from, r.fold);
-      how.mistakes.insert(how.mistakes.end(), of_block.begin(), of_block.end());
-    }
-    how.mistakes.push_back({"f is not used: this is the sum", folded(from, size, plus)});
-    how.mistakes.push_back({"f is not used: this is the maximum", folded(from, size, largest)});
-    if (r.fold == largest) {
-      std::vector<double> with_zero = want;
-      for (double& v : with_zero) v = std::max(v, 0.0);
-      how.mistakes.push_back(
-          {"threads without a number take part with 0, which is more than any here: begin with one of the numbers",
-           with_zero});
-    }
     // Whether the first `count` threads of each group have the right result.
     const auto first_have_it = [&](size_t count) {
       for (size_t i = 0; i < want.size(); ++i) {
@@ -144,16 +62,17 @@ bool check_reductions(Grader& g, const Impl& impl, const std::string& name, cons
       }
       return true;
     };
-    if (numbers.size() == want.size()) {
+    const auto mistakes = [&] {
+      auto all = kit::values_of(reduce_mistakes(), [&](auto wrong) { return value_of(wrong(x.v, team).*r.numbers); });
+      if (numbers.size() != want.size()) return all;
       if (team > 32 && first_have_it(32)) {
-        how.mistakes.push_back(
-            {"only the block's first warp has the result: every thread needs it", value_of(numbers)});
+        all.push_back({"only the block's first warp has the result: every thread needs it", value_of(numbers)});
       } else if (first_have_it(1)) {
-        how.mistakes.push_back(
-            {"only the team's first thread has the result: every thread needs it", value_of(numbers)});
+        all.push_back({"only the team's first thread has the result: every thread needs it", value_of(numbers)});
       }
-    }
-    if (!g.equal(input + r.what, value_of(numbers), want, how)) return false;
+      return all;
+    };
+    if (!g.equal(input + r.what, value_of(numbers), want, {.rtol = 1e-5, .more_mistakes = mistakes})) return false;
   }
   return true;
 }

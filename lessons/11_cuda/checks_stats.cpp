@@ -12,109 +12,6 @@ using kit::Value;
 
 namespace {
 
-// What the lanes of a warp do with one mistake, and what to say of it.
-enum class Slip {
-  lane_not_rescaled,
-  warp_not_rescaled,
-  neither,
-  inverted,
-  inverted_to_warp,
-  always_rescaled,
-  minus_reversed,
-  forgets,
-  left_out,
-  new_twice,
-  equal_forgets,
-  masked_counts,
-  largest_sum,
-  sum_first,
-  lane_0,
-  own_sum,
-  by_thread,
-  step_of_block,
-  whole_rounds,
-};
-constexpr std::pair<Slip, const char*> kSlips[] = {
-    {Slip::lane_not_rescaled, "the sum is not rescaled when the maximum grows: multiply it by e^(old - new)"},
-    {Slip::warp_not_rescaled, "each lane's sum is relative to its own maximum: rescale it to the warp's before adding"},
-    {Slip::neither, "no sum is rescaled: neither when a lane's maximum grows nor to the warp's maximum"},
-    {Slip::inverted, "rescaled by the inverse: the sum shrinks when the maximum grows, e^(old - new)"},
-    {Slip::inverted_to_warp, "rescaled by the inverse to the warp's maximum: the factor is e^(top - max)"},
-    {Slip::always_rescaled, "the sum is rescaled to each x: only where x is a new maximum"},
-    {Slip::minus_reversed, "e^(max - x) is added: the exponent is x - max, never above 0"},
-    {Slip::forgets, "a new maximum throws the sum of the numbers before it away: rescale that sum and add 1"},
-    {Slip::left_out, "a new maximum is not counted itself: it adds e^0 = 1"},
-    {Slip::new_twice, "each new maximum is counted twice: e^0 once when it comes, and once more after it"},
-    {Slip::equal_forgets, "a number equal to the maximum throws the sum away: it is no new maximum, and adds 1"},
-    {Slip::masked_counts, "a masked number counts as 1: -inf adds nothing to the sum"},
-    {Slip::largest_sum, "the largest of the lanes' sums: reduce them with Plus"},
-    {Slip::sum_first, "the lanes' sums are added before each is rescaled to the warp's maximum"},
-    {Slip::lane_0, "the result of one lane: reduce the maximum over the warp with Max, the sum with Plus"},
-    {Slip::own_sum, "the sum of one lane: reduce it over the warp with Plus"},
-    {Slip::by_thread, "threadIdx.x counts the 256 threads of the block: Team::rank() counts the 32 lanes of the row"},
-    {Slip::step_of_block, "only 32 numbers of each 256: the lanes of one warp share the row, so they step by 32"},
-    {Slip::whole_rounds, "the last n % 32 numbers are missing: go on while i < n"},
-};
-
-// Whether element i of row r is taken.
-bool taken(int64_t r, int64_t i, int64_t n, Slip slip) {
-  if (slip == Slip::by_thread) return i >= r % 8 * 32;  // row r has warp r % 8 of a block
-  if (slip == Slip::step_of_block) return i % 256 < 32;
-  return slip != Slip::whole_rounds || i < n / 32 * 32;
-}
-
-struct Lane {
-  double top = -INFINITY, sum = 0;
-
-  void add(double v, Slip slip) {
-    if (v == -INFINITY) {
-      if (slip == Slip::masked_counts) sum += 1;
-      return;
-    }
-    const bool grows = v > top || (v == top && slip == Slip::equal_forgets);
-    const double shift = slip == Slip::inverted && sum != 0 ? v - top : top - v;
-    if (grows && slip == Slip::forgets) {
-      sum = 0;
-    } else if (grows && v == top) {
-      sum = 0;
-    } else if ((grows && slip != Slip::lane_not_rescaled && slip != Slip::neither) || slip == Slip::always_rescaled) {
-      sum *= std::exp(shift);
-    }
-    if (grows) {
-      top = v;
-      if (slip == Slip::new_twice) sum += 1;
-      if (slip == Slip::left_out) return;
-    }
-    sum += slip == Slip::always_rescaled ? 1 : std::exp(slip == Slip::minus_reversed ? top - v : v - top);
-  }
-};
-
-Stats stats_of(const Matrix& x, Slip slip) {
-  Stats result;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    std::vector<Lane> lanes(32);
-    for (int64_t i = 0; i < x.columns; ++i) {
-      if (taken(r, i, x.columns, slip)) lanes[static_cast<size_t>(i % 32)].add(as_is(x, r, i), slip);
-    }
-    double max = -INFINITY, total = 0;
-    for (const Lane& lane : lanes) max = std::max(max, lane.top);
-    if (slip == Slip::lane_0) max = lanes[0].top;
-    for (const Lane& lane : lanes) {
-      if (&lane != &lanes[0] && (slip == Slip::lane_0 || slip == Slip::own_sum)) break;
-      double part = lane.sum;
-      if (slip == Slip::inverted_to_warp) part *= part == 0 ? 0 : std::exp(max - lane.top);
-      const bool rescaled = slip != Slip::warp_not_rescaled && slip != Slip::neither && slip != Slip::sum_first &&
-                            slip != Slip::inverted_to_warp;
-      if (rescaled && part != 0) part *= std::exp(lane.top - max);
-      total = slip == Slip::largest_sum ? std::max(total, part) : total + part;
-    }
-    if (slip == Slip::sum_first) total *= std::exp(lanes[0].top - max);
-    result.max.push_back(static_cast<float>(max));
-    result.sum.push_back(static_cast<float>(total));
-  }
-  return result;
-}
-
 // By the definition. The sum of a row of -inf only is NaN.
 Stats right_stats(const Matrix& x) {
   Stats want;
@@ -128,14 +25,6 @@ Stats right_stats(const Matrix& x) {
   return want;
 }
 
-Numbers plain_sums(const Matrix& x) {
-  Numbers sums(static_cast<size_t>(x.rows));
-  for (int64_t r = 0; r < x.rows; ++r) {
-    for (int64_t i = 0; i < x.columns; ++i)
-      sums[static_cast<size_t>(r)] += static_cast<float>(std::exp(as_is(x, r, i)));
-  }
-  return sums;
-}
 Numbers not_below(float least, Numbers x) {
   for (float& v : x) v = std::max(v, least);
   return x;
@@ -191,36 +80,27 @@ bool check_stats(Grader& g, const Impl& impl, const std::string& input, const Ma
   if (!got) return false;
   const Stats want = right_stats(x);
   const float least = got->max.empty() ? 0 : *std::min_element(got->max.begin(), got->max.end());
-  std::vector<Mistake> of_max = {
-      {fmt::format("the maximum begins with {:g}, which is more than any number of a row here: begin with kLowest",
-                   least),
-       value_of(not_below(least, want.max))}};
-  std::vector<Mistake> of_sum = {{"Σ e^x overflows at 89: subtract the maximum before e^", value_of(plain_sums(x))}};
-  for (const auto& [slip, says] : kSlips) {
-    const Stats stats = stats_of(x, slip);
-    of_max.push_back({says, value_of(stats.max)});
-    of_sum.push_back({says, value_of(stats.sum)});
-  }
-  for (int64_t count = 32; count < x.columns; count *= 2) {
-    const Stats stats = right_stats(first_columns(x, count));
-    const std::string says = fmt::format("only the first {} numbers count: a row may have any length", count);
-    of_max.push_back({says, value_of(stats.max)});
-    of_sum.push_back({says, value_of(stats.sum)});
-  }
-  const auto of_each = [&](double (*f)(double)) {
-    Value v = value_of(want.sum);
-    for (double& sum : v.v) sum = f(sum);
-    return v;
+  const auto mistakes_of = [&](Numbers Stats::*numbers) {
+    return [&x, numbers] {
+      auto all = kit::values_of(stats_mistakes(), [&](auto wrong) { return value_of(wrong(x).*numbers); });
+      for (int64_t count = 32; count < x.columns; count *= 2) {
+        all.push_back({fmt::format("only the first {} numbers count: a row may have any length", count),
+                       value_of(right_stats(first_columns(x, count)).*numbers)});
+      }
+      return all;
+    };
   };
-  of_sum.push_back({"each lane takes the whole row: lane rank takes the elements rank, rank + 32, …",
-                    of_each([](double sum) { return 32 * sum; })});
-  of_sum.push_back({"this is the logarithm of the sum", of_each([](double sum) { return std::log(sum); })});
   const bool same_size = got->max.size() == want.max.size() && got->sum.size() == want.sum.size();
   if (same_size && !check_masked(g, input, *got, want)) return false;
   return g.equal(input + ": max of each row", value_of(got->max), value_of(want.max),
-                 {.rtol = 0, .mistakes = of_max}) &&
+                 {.rtol = 0,
+                  .mistakes = {{fmt::format("the maximum begins with {:g}, which is more than any number of a row "
+                                            "here: begin with kLowest",
+                                            least),
+                                value_of(not_below(least, want.max))}},
+                  .more_mistakes = mistakes_of(&Stats::max)}) &&
          g.equal(input + ": Σ e^(x - max) of each row", value_of(got->sum), value_of(want.sum),
-                 {.rtol = 1e-5, .mistakes = of_sum});
+                 {.rtol = 1e-5, .more_mistakes = mistakes_of(&Stats::sum)});
 }
 
 // Every lane of the warp uses the result: lane j divides the columns j, j + 32, …

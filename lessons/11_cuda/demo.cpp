@@ -8,12 +8,6 @@
 namespace pg::lesson11 {
 namespace {
 
-Traffic traffic_of(const std::function<void()>& run) {
-  const Meter meter;
-  run();
-  return meter.traffic();
-}
-
 void show_grid(kit::Demo& demo, const Impl& impl) {
   demo.heading("Which thread does what");
   constexpr int64_t n = 10000;
@@ -50,10 +44,8 @@ void show_banks(kit::Demo& demo, const Impl& impl) {
   for (int64_t i = 0; i < 256 * 256; ++i) wrong += y.v[i] != x.v[i % 256 * 256 + i / 256];
   demo.say(
       "A transpose reads rows and writes columns. With a tile of 32 x 32 in shared memory both are coalesced, but a "
-      "warp "
-      "then reads a column of the tile. With rows of 32 words that column lies in one bank, with rows of 33 words in "
-      "all "
-      "32 banks.");
+      "warp then reads a column of the tile. With rows of 32 words that column lies in one bank, with rows of 33 words "
+      "in all 32 banks.");
   if (counts_traffic()) {
     const auto line = [&](const char* what, const Traffic& of) {
       demo.line("{:17}{:9}{:8}{:15}{:13.0f} %", what, of.shared_accesses, of.passes, of.ways, 100 * of.used());
@@ -74,10 +66,9 @@ void show_race(kit::Demo& demo) {
   demo.heading("A race");
   if (!counts_traffic()) {
     demo.say("The tiles of the shared product without the second barrier: {}.",
-             on_gpu()
-                 ? "a GPU reports nothing, and its result is usually right; `make lesson11` without CUDA=1 runs the "
-                   "kernel in the simulator, which reports the race"
-                 : "this build has a sanitizer in place of the simulator's checks and cannot find the race");
+             on_gpu() ? "a GPU reports nothing, and its result is usually right; `make lesson11` without CUDA=1 runs "
+                        "the kernel in the simulator, which reports the race"
+                      : "this build has a sanitizer in place of the simulator's checks and cannot find the race");
     return;
   }
   demo.say(
@@ -104,9 +95,8 @@ void demo(kit::Demo& demo, const Impl& impl) {
   } else {
     demo.say(
         "No GPU is needed: the simulator runs the kernels on the CPU and counts their accesses to memory. A bound is "
-        "the "
-        "least time that an {} can take, from its data sheet: {:.2f} TB/s, {} TFLOP/s in f32, {} multiprocessors at {} "
-        "GHz.",
+        "the least time that an {} can take, from its data sheet: {:.2f} TB/s, {} TFLOP/s in f32, {} multiprocessors "
+        "at {} GHz.",
         kCard.name, 1e-3 * kCard.gigabytes_per_second, kCard.teraflops, kCard.multiprocessors, kCard.gigahertz);
     demo.say(
         "Each table shows one kernel in steps. Bytes are counted without a cache: what is read twice is moved twice. "

@@ -49,7 +49,10 @@ class OnDevice {
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
-  float* data() const { return data_; }
+  template <class T>  // float, or float4
+  operator T*() const {
+    return reinterpret_cast<T*>(data_);
+  }
   Numbers numbers() const {
     Numbers x(size_);
     cuda::check(cudaMemcpy(x.data(), data_, bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy");

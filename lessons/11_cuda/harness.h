@@ -10,6 +10,23 @@ namespace pg::lesson11 {
 
 inline unsigned blocks_of(int64_t n, int64_t each) { return static_cast<unsigned>((n + each - 1) / each); }
 
+// Runs kernel<<<blocks, kThreads>>>(arguments...).
+template <class Kernel, class... Arguments>
+void run(Kernel kernel, dim3 blocks, const Arguments&... arguments) {
+  start([&] { cuda::launch(kernel, blocks, kThreads, 0, nullptr, arguments...); });
+}
+
+// What kernel(y, x, more..., rows, columns) writes to y, which is as large as x.
+template <class Kernel, class... Vectors>
+Matrix by_rows(Kernel kernel, unsigned blocks, int threads, const Matrix& x, const Vectors&... more) {
+  const OnDevice to(x.rows * x.columns);
+  const auto launch = [&](const auto&... from) {
+    start([&] { cuda::launch(kernel, blocks, threads, 0, nullptr, to, from..., x.rows, x.columns); });
+  };
+  launch(OnDevice(x.v), OnDevice(more)...);
+  return {x.rows, x.columns, to.numbers()};
+}
+
 // ---- 11.1
 
 // More blocks than any check or demonstration asks for.
@@ -29,7 +46,7 @@ __global__ void visits_kernel(float* visits, int64_t n) {
 template <class Pieces>
 Numbers visits(unsigned blocks, int64_t n) {
   const OnDevice count(std::min(blocks, kMostCounted) * n);
-  start([&] { cuda::launch(visits_kernel<Pieces>, blocks, kThreads, 0, nullptr, count.data(), n); });
+  run(visits_kernel<Pieces>, blocks, count, n);
   const Numbers of_blocks = count.numbers();
   Numbers sums(static_cast<size_t>(n));
   for (size_t i = 0; i < of_blocks.size(); ++i) sums[i % sums.size()] += of_blocks[i];
@@ -50,10 +67,8 @@ template <class Pieces>
 Reduced reduced(const Numbers& x, int team) {
   const int64_t n = static_cast<int64_t>(x.size());
   const OnDevice from(x), sums(n), squares(n), maxima(n);
-  start([&] {
-    cuda::launch(team == kWarp ? reduce_kernel<Pieces, kWarp> : reduce_kernel<Pieces, kThreads>, blocks_of(n, kThreads),
-                 kThreads, 0, nullptr, from.data(), sums.data(), squares.data(), maxima.data());
-  });
+  run(team == kWarp ? reduce_kernel<Pieces, kWarp> : reduce_kernel<Pieces, kThreads>, blocks_of(n, kThreads), from,
+      sums, squares, maxima);
   return {sums.numbers(), squares.numbers(), maxima.numbers()};
 }
 
@@ -61,7 +76,7 @@ inline constexpr int kMostColumns = 2048;  // columns of a row in shared memory
 
 // One block per row. The block reads the row once, keeps it in shared memory, and needs two sums over it.
 template <class Pieces>
-__global__ void layer_norm_kernel(float* y, const float* x, const float* w, const float* b, int n) {
+__global__ void layer_norm_kernel(float* y, const float* x, const float* w, const float* b, int64_t /*rows*/, int n) {
   __shared__ float row[kMostColumns];
   const int64_t first = int64_t{blockIdx.x} * n;
   float sum = 0, squares = 0;
@@ -77,12 +92,7 @@ __global__ void layer_norm_kernel(float* y, const float* x, const float* w, cons
 
 template <class Pieces>
 Matrix layer_norm(const Matrix& x, const Numbers& w, const Numbers& b) {
-  const OnDevice from(x.v), weight(w), bias(b), to(x.rows * x.columns);
-  start([&] {
-    cuda::launch(layer_norm_kernel<Pieces>, static_cast<unsigned>(x.rows), kThreads, 0, nullptr, to.data(), from.data(),
-                 weight.data(), bias.data(), x.columns);
-  });
-  return {x.rows, x.columns, to.numbers()};
+  return by_rows(layer_norm_kernel<Pieces>, static_cast<unsigned>(x.rows), kThreads, x, w, b);
 }
 
 // ---- 11.3
@@ -112,26 +122,19 @@ __global__ void matmul_kernel(float* c, Operand a, Operand b, int64_t k) {
 template <class Pieces>
 Matrix matmul(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b) {
   const OnDevice left(a.v), right(b.v);
-  const Operand rows =
-      turn_a ? Operand{left.data(), 1, a.columns, a.columns} : Operand{left.data(), a.columns, 1, a.rows};
-  const Operand columns =
-      turn_b ? Operand{right.data(), b.columns, 1, b.rows} : Operand{right.data(), 1, b.columns, b.columns};
+  const Operand rows = turn_a ? Operand{left, 1, a.columns, a.columns} : Operand{left, a.columns, 1, a.rows};
+  const Operand columns = turn_b ? Operand{right, b.columns, 1, b.rows} : Operand{right, 1, b.columns, b.columns};
   const OnDevice c(rows.rows * columns.rows);
-  start([&] {
-    cuda::launch(matmul_kernel<Pieces, false>, dim3(blocks_of(columns.rows, kTile), blocks_of(rows.rows, kTile)),
-                 kThreads, 0, nullptr, c.data(), rows, columns, turn_a ? a.rows : a.columns);
-  });
+  run(matmul_kernel<Pieces, false>, dim3(blocks_of(columns.rows, kTile), blocks_of(rows.rows, kTile)), c, rows, columns,
+      turn_a ? a.rows : a.columns);
   return {rows.rows, columns.rows, c.numbers()};
 }
 
 template <class Pieces>
 Matrix add_matmul(const Matrix& c, const Matrix& a, const Matrix& b) {
   const OnDevice left(a.v), right(b.v), to(c.v);
-  start([&] {
-    cuda::launch(matmul_kernel<Pieces, true>, dim3(blocks_of(c.columns, kTile), blocks_of(c.rows, kTile)), kThreads, 0,
-                 nullptr, to.data(), Operand{left.data(), a.columns, 1, a.rows},
-                 Operand{right.data(), 1, b.columns, b.columns}, a.columns);
-  });
+  run(matmul_kernel<Pieces, true>, dim3(blocks_of(c.columns, kTile), blocks_of(c.rows, kTile)), to,
+      Operand{left, a.columns, 1, a.rows}, Operand{right, 1, b.columns, b.columns}, a.columns);
   return {c.rows, c.columns, to.numbers()};
 }
 
@@ -150,10 +153,7 @@ __global__ void row_stats_kernel(float* max, float* sum, const float* x, int64_t
 template <class Pieces>
 Stats row_stats(const Matrix& x) {
   const OnDevice from(x.v), max(x.rows), sum(x.rows);
-  start([&] {
-    cuda::launch(row_stats_kernel<Pieces>, Team::blocks(x.rows), kThreads, 0, nullptr, max.data(), sum.data(),
-                 from.data(), x.rows, x.columns);
-  });
+  run(row_stats_kernel<Pieces>, Team::blocks(x.rows), max, sum, from, x.rows, x.columns);
   return {max.numbers(), sum.numbers()};
 }
 
@@ -167,12 +167,7 @@ __global__ void softmax_kernel(float* y, const float* x, int64_t rows, int64_t n
 
 template <class Pieces>
 Matrix softmax(const Matrix& x) {
-  const OnDevice from(x.v), to(x.rows * x.columns);
-  start([&] {
-    cuda::launch(softmax_kernel<Pieces>, Team::blocks(x.rows), kThreads, 0, nullptr, to.data(), from.data(), x.rows,
-                 x.columns);
-  });
-  return {x.rows, x.columns, to.numbers()};
+  return by_rows(softmax_kernel<Pieces>, Team::blocks(x.rows), kThreads, x);
 }
 
 // ---- 11.5
@@ -195,10 +190,8 @@ __global__ void transpose_kernel(float* y, const float* x, int64_t rows, int64_t
 template <class Pieces>
 Matrix transpose(const Matrix& x) {
   const OnDevice from(x.v), to(x.rows * x.columns);
-  start([&] {
-    cuda::launch(transpose_kernel<Pieces>, dim3(blocks_of(x.columns, kSquare), blocks_of(x.rows, kSquare)), kThreads, 0,
-                 nullptr, to.data(), from.data(), x.rows, x.columns);
-  });
+  run(transpose_kernel<Pieces>, dim3(blocks_of(x.columns, kSquare), blocks_of(x.rows, kSquare)), to, from, x.rows,
+      x.columns);
   return {x.columns, x.rows, to.numbers()};
 }
 

@@ -73,7 +73,7 @@ double copy_bytes_per_second() {
   const int64_t n = int64_t{1} << 26;
   const OnDevice from(n), to(n);
   const Meter meter;
-  start([&] { cuda::check(cudaMemcpyAsync(to.data(), from.data(), n * 4, cudaMemcpyDeviceToDevice), "cudaMemcpy"); });
+  start([&] { cuda::check(cudaMemcpyAsync(to, from, n * 4, cudaMemcpyDeviceToDevice), "cudaMemcpy"); });
   return 8 * static_cast<double>(n) / meter.traffic().seconds;
 }
 

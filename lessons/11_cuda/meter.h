@@ -42,6 +42,12 @@ class Meter {
   struct Data;
   Data* data_;
 };
+template <class F>
+Traffic traffic_of(F call) {
+  const Meter meter;
+  call();
+  return meter.traffic();
+}
 
 namespace detail {
 // Seconds that launches have taken so far; nullptr if no Meter times them.

@@ -80,7 +80,7 @@ Matrix product(void (*kernel)(float*, const float*, const float*, Sizes), dim3 (
                const Matrix& b) {
   const OnDevice left(a.v), right(b.v), c(a.rows * b.columns);
   const Sizes s{static_cast<int>(a.rows), static_cast<int>(b.columns), static_cast<int>(a.columns)};
-  start([&] { cuda::launch(kernel, blocks(s), kThreads, 0, nullptr, c.data(), left.data(), right.data(), s); });
+  run(kernel, blocks(s), c, left, right, s);
   return {a.rows, b.columns, c.numbers()};
 }
 dim3 one_per_thread(Sizes s) { return blocks_of(int64_t{s.m} * s.n, kThreads); }

@@ -113,65 +113,28 @@ __global__ void layer_norm_vectorised_kernel(float4* y, const float4* x, const f
   }
 }
 
-float4* vectors(const OnDevice& x) { return reinterpret_cast<float4*>(x.data()); }
-
-// run(to, from) launches the kernel.
-template <class F>
-Matrix softmax_by(const Matrix& x, F run) {
-  const OnDevice from(x.v), to(x.rows * x.columns);
-  start([&] { run(to, from); });
-  return {x.rows, x.columns, to.numbers()};
-}
-template <class F>
-Matrix layer_norm_by(const Matrix& x, const Numbers& w, const Numbers& b, F run) {
-  const OnDevice from(x.v), weight(w), bias(b), to(x.rows * x.columns);
-  start([&] { run(to, from, weight, bias); });
-  return {x.rows, x.columns, to.numbers()};
-}
-
 constexpr int kRowThreads = 64;  // threads per block if each thread has a row: more blocks for the same rows
 
 }  // namespace
 
 Matrix softmax_naive(const Matrix& x) {
-  return softmax_by(x, [&](const OnDevice& to, const OnDevice& from) {
-    cuda::launch(softmax_naive_kernel, blocks_of(x.rows, kRowThreads), kRowThreads, 0, nullptr, to.data(), from.data(),
-                 x.rows, x.columns);
-  });
+  return by_rows(softmax_naive_kernel, blocks_of(x.rows, kRowThreads), kRowThreads, x);
 }
 Matrix softmax_coalesced(const Matrix& x) {
-  return softmax_by(x, [&](const OnDevice& to, const OnDevice& from) {
-    cuda::launch(softmax_coalesced_kernel, Team::blocks(x.rows), kThreads, 0, nullptr, to.data(), from.data(), x.rows,
-                 x.columns);
-  });
+  return by_rows(softmax_coalesced_kernel, Team::blocks(x.rows), kThreads, x);
 }
 Matrix softmax_vectorised(const Matrix& x) {
-  return softmax_by(x, [&](const OnDevice& to, const OnDevice& from) {
-    cuda::launch(softmax_vectorised_kernel, Team::blocks(x.rows), kThreads, 0, nullptr, vectors(to), vectors(from),
-                 x.rows, x.columns);
-  });
+  return by_rows(softmax_vectorised_kernel, Team::blocks(x.rows), kThreads, x);
 }
 
 Matrix layer_norm_naive(const Matrix& x, const Numbers& w, const Numbers& b) {
-  return layer_norm_by(x, w, b,
-                       [&](const OnDevice& to, const OnDevice& from, const OnDevice& weight, const OnDevice& bias) {
-                         cuda::launch(layer_norm_naive_kernel, blocks_of(x.rows, kRowThreads), kRowThreads, 0, nullptr,
-                                      to.data(), from.data(), weight.data(), bias.data(), x.rows, x.columns);
-                       });
+  return by_rows(layer_norm_naive_kernel, blocks_of(x.rows, kRowThreads), kRowThreads, x, w, b);
 }
 Matrix layer_norm_coalesced(const Matrix& x, const Numbers& w, const Numbers& b) {
-  return layer_norm_by(x, w, b,
-                       [&](const OnDevice& to, const OnDevice& from, const OnDevice& weight, const OnDevice& bias) {
-                         cuda::launch(layer_norm_coalesced_kernel, Team::blocks(x.rows), kThreads, 0, nullptr,
-                                      to.data(), from.data(), weight.data(), bias.data(), x.rows, x.columns);
-                       });
+  return by_rows(layer_norm_coalesced_kernel, Team::blocks(x.rows), kThreads, x, w, b);
 }
 Matrix layer_norm_vectorised(const Matrix& x, const Numbers& w, const Numbers& b) {
-  return layer_norm_by(x, w, b,
-                       [&](const OnDevice& to, const OnDevice& from, const OnDevice& weight, const OnDevice& bias) {
-                         cuda::launch(layer_norm_vectorised_kernel, Team::blocks(x.rows), kThreads, 0, nullptr,
-                                      vectors(to), vectors(from), vectors(weight), vectors(bias), x.rows, x.columns);
-                       });
+  return by_rows(layer_norm_vectorised_kernel, Team::blocks(x.rows), kThreads, x, w, b);
 }
 
 }  // namespace pg::lesson11

@@ -232,8 +232,10 @@ constexpr Text (*kCatalogue[])(const Value&, const Value&) = {
 
 std::string diagnose(const Value& got, const Value& want, const Compare& how) {
   if (same(got, want)) return float_precision(got, want, how.rtol == 0);
-  for (const Mistake& mistake : how.mistakes) {
-    if (same(got, mistake.value)) return mistake.says;
+  for (const auto& mistakes : {how.mistakes, how.more_mistakes ? how.more_mistakes() : std::vector<Mistake>()}) {
+    for (const Mistake& mistake : mistakes) {
+      if (same(got, mistake.value)) return mistake.says;
+    }
   }
   if (!(got.shape == want.shape)) return wrong_shape(got, want).value_or("");
   if (how.gradient && zeros(got, want))

@@ -1,14 +1,12 @@
 #pragma once
 // The known mistakes of a piece, each written once: a wrong answer, and what a check says of it. A check calls the
-// wrong answers for the values that a learner with such a mistake gets; lessonN_mutants runs them as answers
-// (kit/mutants.h).
+// wrong answers for the values that a learner with such a mistake gets (kit/diagnose.h); lessonN_mutants runs them as
+// answers (kit/mutants.h). Without tensors: .cu files include this.
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "lessons/kit/diagnose.h"
 
 namespace pg::kit {
 
@@ -35,23 +33,6 @@ template <class F>
 std::vector<KnownMistake<F>> first_of(const std::string& check, std::vector<KnownMistake<F>> rows) {
   std::stable_partition(rows.begin(), rows.end(), [&](const KnownMistake<F>& row) { return row.check == check; });
   return rows;
-}
-// What call(wrong answer) returns for each; one that throws is left out.
-template <class F, class Call>
-std::vector<Mistake> values_of(const std::vector<KnownMistake<F>>& rows, const Call& call) {
-  std::vector<Mistake> all;
-  for (const KnownMistake<F>& row : rows) {
-    try {
-      all.push_back({row.says, call(row.wrong)});
-    } catch (const Error&) {
-    }
-  }
-  return all;
-}
-// What each wrong answer returns for the arguments.
-template <class F, class... Args>
-std::vector<Mistake> results_of(const std::vector<KnownMistake<F>>& rows, const Args&... args) {
-  return values_of(rows, [&](F wrong) { return wrong(args...); });
 }
 
 // The name of a mistake as an argument of a template, so that no enum lists the mistakes of wrong answers again:

@@ -34,14 +34,14 @@ struct Mutant {
 template <class Impl>
 struct Mutants {
   Mutants(std::initializer_list<Mutant<Impl>> rows) { all().insert(all().end(), rows); }
-  // The known mistakes of a member, and other answers in its place.
+  // The known mistakes of a member, and other answers in its place; and what all of them need.
   template <class F>
   Mutants(F Impl::*member, const std::vector<KnownMistake<F>>& mistakes,
-          const std::vector<KnownMistake<F>>& others = {}) {
+          const std::vector<KnownMistake<F>>& others = {}, const std::string& needs = "") {
     for (const auto* rows : {&mistakes, &others}) {
       for (const KnownMistake<F>& row : *rows) {
         all().push_back({row.name, row.check, row.says, [=, wrong = row.wrong](Impl& m) { m.*member = wrong; },
-                         row.also, row.needs});
+                         row.also, needs.empty() ? row.needs : needs});
       }
     }
   }
