@@ -248,7 +248,7 @@ Tensor of_logits(const Transformer& policy, Responses responses) {
   const rl::TokenRows rows = rl::token_rows(responses);
   return sums(rows, policy(rows.ids));
 }
-// Of the whole response, whoever chose its tokens, and of the prompt.
+// The sums count the whole response, whoever chose its tokens, and with `prompt` the prompt too.
 template <bool prompt>
 Tensor with_world(const Transformer& policy, Responses responses) {
   rl::TokenRows rows = rl::token_rows(responses);

@@ -11,7 +11,7 @@ using kit::Value;
 
 namespace {
 
-// Of a and b as of_a and of_b read them, in double.
+// The product of a and b, as of_a and of_b read them, in double.
 Value product(const Matrix& a, const Matrix& b, int64_t m, int64_t n, int64_t k, Element of_a, Element of_b) {
   Value c{{m, n}, std::vector<double>(m * n)};
   for (int64_t i = 0; i < m; ++i) {

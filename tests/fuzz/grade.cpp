@@ -22,7 +22,6 @@
 
 #include <cstdint>
 
-
 using namespace pg;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

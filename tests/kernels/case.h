@@ -18,7 +18,7 @@ struct Layout {
 };
 inline constexpr Layout kContiguous{}, kTransposed{.transposed = true}, kStepped{.step = 2}, kPadded{.spare = 3};
 inline constexpr Layout kEveryLayout[] = {kContiguous, kTransposed, kStepped, kPadded};
-// Of rows: all of them at multiples of 16 bytes if their length is one, and rows at any element.
+// Layouts of rows: all rows at multiples of 16 bytes if their length is one, and rows at any element.
 inline constexpr Layout kWide{.begin = 16, .spare = 16}, kOdd{.begin = 5, .spare = 5};
 inline constexpr Layout kRows[] = {kContiguous, kWide, kOdd};
 
