@@ -20,6 +20,7 @@ int main() {
       random);
   ParamSlab slab(policy);
   AdamW optimizer(slab, {.weight_decay = 0});
+  Sampler sampler(policy);
   for (int64_t step = 0; step <= kSteps; ++step) {
     // Prompts [P], and G responses to each.
     std::vector<std::vector<int32_t>> prompts(kPrompts);
@@ -27,8 +28,8 @@ int main() {
       for (int64_t i = 0; i < kDigits; ++i) prompt.push_back(static_cast<int32_t>(random.integer(10)));
       prompt.push_back(kCopy);
     }
-    const std::vector<Generated> responses = generate(
-        policy, prompts, {.max_new_tokens = kDigits, .samples = kSamples, .seed = static_cast<uint64_t>(step)});
+    const std::vector<Generated> responses = sampler.generate(
+        prompts, {.max_new_tokens = kDigits, .samples = kSamples, .seed = static_cast<uint64_t>(step)});
 
     // The reward of a response is the share of its digits that are right. Its advantage compares it with its group.
     std::vector<double> rewards;

@@ -2,7 +2,7 @@
 //   make lesson8 && ./lesson8 check
 //
 // N pairs, B responses, T positions, V tokens. A ScoredResponse (lesson.h) has
-// prompt and tokens (ids), chosen (1 where the policy chose the token),
+// prompt and tokens (ids), action_mask (1 where the policy chose the token),
 // score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
 // Tensor::zeros({b, t}, i32), Tensor::full(shape, x, i32),
 // x.data<int32_t>()[place], softplus(x) = log(1 + e^x), neg(x), x.detach(),
@@ -70,7 +70,7 @@ void set_rewards(ScoredResponse& response) {
 void subtract_kl(ScoredResponse& response, double beta) {
   // [answer 08.4 subtract_kl]
   for (size_t t = 0; t < response.tokens.size(); ++t) {
-    if (!response.chosen[t]) continue;
+    if (!response.action_mask[t]) continue;
     response.rewards[t] -= beta * (response.old_log_probs[t] - response.ref_log_probs[t]);
   }
   // [end]

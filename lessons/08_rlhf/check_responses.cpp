@@ -26,7 +26,7 @@ Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens, std:
   Response r;
   r.prompt = std::move(prompt);
   r.tokens = std::move(tokens);
-  r.chosen = chosen.empty() ? std::vector<uint8_t>(r.tokens.size(), 1) : std::move(chosen);
+  r.action_mask = chosen.empty() ? std::vector<uint8_t>(r.tokens.size(), 1) : std::move(chosen);
   return r;
 }
 
@@ -44,7 +44,7 @@ double sum_of(const Transformer& policy, const Response& r) {
   const Numbers logits = policy(Tensor::from(all, {1, std::ssize(all)})).to_vector();
   double sum = 0;
   for (size_t t = 0; t < r.tokens.size(); ++t) {
-    if (r.chosen[t] == 0) continue;
+    if (r.action_mask[t] == 0) continue;
     const double* scores = logits.data() + (r.prompt.size() + t - 1) * kVocabulary;
     double total = 0;
     for (size_t v = 0; v < kVocabulary; ++v) total += std::exp(scores[v]);
@@ -62,7 +62,7 @@ Value gradient(DType dtype, const std::vector<const Response*>& responses, const
     const Tensor logits = policy(Tensor::from(all, {1, std::ssize(all)}));
     Tensor total;
     for (size_t t = 0; t < r.tokens.size(); ++t) {
-      if (r.chosen[t] == 0) continue;
+      if (r.action_mask[t] == 0) continue;
       const Tensor scores = select(select(logits, 1, static_cast<int64_t>(r.prompt.size() + t) - 1), 0, 0);
       const Tensor log_p = select(scores, 0, r.tokens[t]) - logsumexp(scores);
       total = total.defined() ? total + log_p : log_p;

@@ -13,7 +13,7 @@ ScoredResponse response(std::vector<int32_t> tokens, std::vector<uint8_t> chosen
   ScoredResponse r;
   r.prompt = {7, 3};
   r.tokens = std::move(tokens);
-  r.chosen = std::move(chosen);
+  r.action_mask = std::move(chosen);
   return r;
 }
 
@@ -53,7 +53,7 @@ void compare_rewards(Grader& g, const Impl& impl, const std::string& input, Scor
   if (g.failed()) return;
   Numbers want(r.tokens.size(), 0);
   size_t last = want.size() - 1;
-  while (r.chosen[last] == 0) --last;
+  while (r.action_mask[last] == 0) --last;
   want[last] = score;
   r.score.reward = score;
   r.rewards = left;
@@ -66,7 +66,7 @@ void compare_kl(Grader& g, const Impl& impl, const std::string& input, ScoredRes
   if (g.failed()) return;
   const Numbers now = r.old_log_probs;
   Numbers want = r.rewards;
-  for (size_t t = 0; t < want.size(); ++t) want[t] -= r.chosen[t] ? beta * (now[t] - r.ref_log_probs[t]) : 0;
+  for (size_t t = 0; t < want.size(); ++t) want[t] -= r.action_mask[t] ? beta * (now[t] - r.ref_log_probs[t]) : 0;
   const auto known = kit::values_of(kl_mistakes(), [&](auto subtract) { return rewards_by(subtract, r, beta); });
   impl.subtract_kl(r, beta);
   g.equal(input + ": rewards", Value(r.rewards), Value(want), {.mistakes = known});

@@ -106,11 +106,12 @@ Tensor row(const std::vector<Number>& x) {
 }
 
 void set_rewards_by_engine(ScoredResponse& r) {
-  r.rewards = rl::reward_at_end(Tensor::from(std::vector<double>{r.score.reward}, {1, 1}), row(r.chosen)).to_vector();
+  r.rewards =
+      rl::reward_at_end(Tensor::from(std::vector<double>{r.score.reward}, {1, 1}), row(r.action_mask)).to_vector();
 }
 
 void subtract_kl_by_engine(ScoredResponse& r, double beta) {
-  const rl::KlInputs in{row(r.old_log_probs), row(r.ref_log_probs), {}, {}, row(r.chosen)};
+  const rl::KlInputs in{row(r.old_log_probs), row(r.ref_log_probs), {}, {}, row(r.action_mask)};
   r.rewards = rl::subtract_kl(row(r.rewards), in, beta).to_vector();
 }
 

@@ -2,7 +2,7 @@
 //   make lesson8 && ./lesson8 check
 //
 // N pairs, B responses, T positions, V tokens. A ScoredResponse (lesson.h) has
-// prompt and tokens (ids), chosen (1 where the policy chose the token),
+// prompt and tokens (ids), action_mask (1 where the policy chose the token),
 // score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
 // Tensor::zeros({b, t}, i32), Tensor::full(shape, x, i32),
 // x.data<int32_t>()[place], softplus(x) = log(1 + e^x), neg(x), x.detach(),

@@ -99,7 +99,7 @@ void only(R r, size_t place, double x) {
 // x at each token, or at each that the policy chose.
 void everywhere(R r, double x, bool world) {
   r.rewards.clear();
-  for (const uint8_t chosen : r.chosen) r.rewards.push_back(chosen || world ? x : 0);
+  for (const uint8_t chosen : r.action_mask) r.rewards.push_back(chosen || world ? x : 0);
 }
 
 }  // namespace
@@ -125,8 +125,8 @@ kit::Mistakes<&Impl::set_rewards> score_mistakes() {
        "the score is at the first token; what came later earned it too. Put it at the end, return-to-go carries it "
        "back",
        [](R r) {
-         const auto first = std::find(r.chosen.begin(), r.chosen.end(), 1);
-         only(r, static_cast<size_t>(first - r.chosen.begin()), r.score.reward);
+         const auto first = std::find(r.action_mask.begin(), r.action_mask.end(), 1);
+         only(r, static_cast<size_t>(first - r.action_mask.begin()), r.score.reward);
        }},
       {"score_first", "08.3",
        "the score is at the first token; what came later earned it too. Put it at the end, return-to-go carries it "
@@ -159,7 +159,7 @@ template <class Price>
 void charge(
     R r, Price price, bool (*pays)(R, size_t) = [](R, size_t) { return true; }) {
   for (size_t t = 0; t < r.tokens.size(); ++t) {
-    if (r.chosen[t] && pays(r, t)) r.rewards[t] -= price(r.old_log_probs[t], r.ref_log_probs[t]);
+    if (r.action_mask[t] && pays(r, t)) r.rewards[t] -= price(r.old_log_probs[t], r.ref_log_probs[t]);
   }
 }
 // For which each chosen token pays beta·price.
@@ -198,10 +198,10 @@ kit::Mistakes<&Impl::subtract_kl> kl_mistakes() {
        charge_some<[](R r, size_t t) { return t != rl::last_chosen(r); }>},
       {"kl_stops", "08.4", "the loop ends at the first token of the world; skip that token and go on",
        [](R r, double beta) {
-         const std::vector<uint8_t> chosen = r.chosen;
-         std::fill(std::find(r.chosen.begin(), r.chosen.end(), 0), r.chosen.end(), 0);
+         const std::vector<uint8_t> chosen = r.action_mask;
+         std::fill(std::find(r.action_mask.begin(), r.action_mask.end(), 0), r.action_mask.end(), 0);
          charge_all<k1>(r, beta);
-         r.chosen = chosen;
+         r.action_mask = chosen;
        }},
       {"kl_unpaid", "08.4", "only tokens without a reward pay; each chosen token does",
        charge_some<[](R r, size_t t) { return r.rewards[t] == 0; }>},
@@ -223,12 +223,12 @@ kit::Mistakes<&Impl::subtract_kl> kl_mistakes() {
       {"kl_no_reference", "08.4", "the reference is not used", charge_all<[](double now, double) { return now; }>},
       {"kl_of_world", "08.4", "the world's tokens pay as well; the policy cannot help what they are",
        [](R r, double beta) {
-         const std::vector<uint8_t> chosen = std::exchange(r.chosen, std::vector<uint8_t>(r.tokens.size(), 1));
+         const std::vector<uint8_t> chosen = std::exchange(r.action_mask, std::vector<uint8_t>(r.tokens.size(), 1));
          charge_all<k1>(r, beta);
-         r.chosen = chosen;
+         r.action_mask = chosen;
        }},
       {"kl_overwrites", "08.4", "the reward that was there is overwritten: take the KL off it", [](R r, double beta) {
-         for (size_t t = 0; t < r.tokens.size(); ++t) r.rewards[t] *= r.chosen[t] ? 0 : 1;
+         for (size_t t = 0; t < r.tokens.size(); ++t) r.rewards[t] *= r.action_mask[t] ? 0 : 1;
          charge_all<k1>(r, beta);
        }}};
 }

@@ -21,7 +21,7 @@ DpoLoss dpo_rewards_with_gradient(T c, T r, T rc, T rr, const DpoOptions& o) {
 }
 void kl_changes_log_probs(ScoredResponse& r, double beta) {
   lesson08::subtract_kl(r, beta);
-  for (size_t t = 0; t < r.tokens.size(); ++t) r.old_log_probs[t] -= r.chosen[t] ? r.ref_log_probs[t] : 0;
+  for (size_t t = 0; t < r.tokens.size(); ++t) r.old_log_probs[t] -= r.action_mask[t] ? r.ref_log_probs[t] : 0;
 }
 
 // Right but unusual answers.
@@ -56,8 +56,8 @@ void right_backwards(ScoredResponse& response) {
   response.rewards.clear();
   double left = response.score.reward;
   for (size_t t = response.tokens.size(); t-- > 0;) {
-    response.rewards.insert(response.rewards.begin(), response.chosen[t] ? left : 0);
-    if (response.chosen[t]) left = 0;
+    response.rewards.insert(response.rewards.begin(), response.action_mask[t] ? left : 0);
+    if (response.action_mask[t]) left = 0;
   }
 }
 
@@ -65,7 +65,7 @@ void right_backwards(ScoredResponse& response) {
 void right_by_factor(ScoredResponse& response, double beta) {
   for (size_t t = response.rewards.size(); t-- > 0;) {
     const double log_ratio = response.ref_log_probs[t] - response.old_log_probs[t];
-    response.rewards[t] += beta * response.chosen[t] * log_ratio;
+    response.rewards[t] += beta * response.action_mask[t] * log_ratio;
   }
 }
 

@@ -23,8 +23,8 @@ Tensor row_by_row(const Tensor& mask, F f) {
   for (size_t begin = 0; begin < chosen.size(); begin += columns) {
     ScoredResponse r;
     r.tokens.resize(columns);
-    r.chosen.assign(chosen.begin() + static_cast<int64_t>(begin),
-                    chosen.begin() + static_cast<int64_t>(begin + columns));
+    r.action_mask.assign(chosen.begin() + static_cast<int64_t>(begin),
+                         chosen.begin() + static_cast<int64_t>(begin + columns));
     f(r, begin);
     rewards.insert(rewards.end(), r.rewards.begin(), r.rewards.end());
   }

@@ -9,7 +9,7 @@ std::vector<Response> both(std::span<const rl::Preference> pairs) {
     Response r;
     r.prompt = prompt;
     r.tokens = tokens;
-    r.chosen.assign(tokens.size(), 1);
+    r.action_mask.assign(tokens.size(), 1);
     all.push_back(std::move(r));
   };
   for (const rl::Preference& p : pairs) add(p.prompt, p.chosen);

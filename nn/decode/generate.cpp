@@ -118,7 +118,7 @@ class Generation {
     rows_[i].ids.push_back(token);
     results_[i].tokens.push_back(token);
     results_[i].log_probs.push_back(log_prob);
-    results_[i].chosen.push_back(chosen);
+    results_[i].action_mask.push_back(chosen);
   }
 
   bool should_stop() { return stopped_ = stopped_ || (options_.should_stop && options_.should_stop()); }

@@ -54,7 +54,7 @@ struct Generated {
   // bit-identical to what token_log_prob gives for the training forward pass over the finished sequence (while it fits
   // in block_size), whatever the other rows are. 0 for tokens of `respond`.
   std::vector<double> log_probs;
-  std::vector<uint8_t> chosen;  // 1: sampled by the model, 0: from `respond`
+  std::vector<uint8_t> action_mask;  // 1: sampled by the model, 0: from `respond`
   FinishReason finish = FinishReason::length;
 };
 

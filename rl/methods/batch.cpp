@@ -67,9 +67,9 @@ TokenRows token_rows(std::span<const Sequence> sequences) {
   int64_t longest = 0;
   for (size_t b = 0; b < sequences.size(); ++b) {
     const Sequence& s = sequences[b];
-    check(!s.prompt.empty() && !s.tokens.empty() && s.chosen.size() == s.tokens.size(),
+    check(!s.prompt.empty() && !s.tokens.empty() && s.action_mask.size() == s.tokens.size(),
           "token_rows: response {} has {} tokens after a prompt of {}, and an action mask of {}", b, s.tokens.size(),
-          s.prompt.size(), s.chosen.size());
+          s.prompt.size(), s.action_mask.size());
     rows.prompts.push_back(std::ssize(s.prompt));
     rows.lengths.push_back(std::ssize(s.prompt) + std::ssize(s.tokens) - 1);  // the last token is only a target
     longest = std::max(longest, rows.lengths.back());
@@ -87,7 +87,8 @@ TokenRows token_rows(std::span<const Sequence> sequences) {
     std::copy(s.tokens.begin(), s.tokens.end() - 1, ids.begin() + std::ssize(s.prompt));
     std::copy(s.prompt.begin() + 1, s.prompt.end(), targets.begin());
     std::copy(s.tokens.begin(), s.tokens.end(), targets.begin() + std::ssize(s.prompt) - 1);
-    std::copy(s.chosen.begin(), s.chosen.end(), row.operator()<uint8_t>(rows.mask).begin() + std::ssize(s.prompt) - 1);
+    std::copy(s.action_mask.begin(), s.action_mask.end(),
+              row.operator()<uint8_t>(rows.mask).begin() + std::ssize(s.prompt) - 1);
   }
   index_tokens(rows);
   return rows;

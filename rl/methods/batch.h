@@ -13,11 +13,11 @@
 
 namespace pg::rl {
 
-// A prompt and a response to it, as token ids. chosen is the action mask of the response: 1 for the tokens that the
-// policy sampled, 0 for those of the environment.
+// A prompt and a response to it, as token ids. action_mask: 1 for the tokens that the policy sampled, 0 for those of
+// the environment.
 struct Sequence {
   std::span<const int32_t> prompt, tokens;
-  std::span<const uint8_t> chosen;
+  std::span<const uint8_t> action_mask;
 };
 
 // The token ids of a batch.

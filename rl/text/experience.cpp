@@ -24,20 +24,20 @@ Tensor signal_of(const Experience& experience, F number) {
 
 }  // namespace
 
-int64_t Response::length() const { return std::count(chosen.begin(), chosen.end(), uint8_t{1}); }
+int64_t Response::length() const { return std::count(action_mask.begin(), action_mask.end(), uint8_t{1}); }
 
 size_t last_chosen(const Response& r) {
-  const auto last = std::find(r.chosen.rbegin(), r.chosen.rend(), uint8_t{1});
-  check(last != r.chosen.rend(), "last_chosen: the policy sampled no token of this response");
-  return static_cast<size_t>(r.chosen.rend() - last) - 1;
+  const auto last = std::find(r.action_mask.rbegin(), r.action_mask.rend(), uint8_t{1});
+  check(last != r.action_mask.rend(), "last_chosen: the policy sampled no token of this response");
+  return static_cast<size_t>(r.action_mask.rend() - last) - 1;
 }
 
 void set_problem(Response& response, const Problem& problem) {
   response.prompt = problem.prompt;
   response.puzzle = problem.puzzle;
-  response.answer_length = problem.learned.empty()
+  response.answer_length = problem.action_mask.empty()
                                ? std::ssize(problem.answer)
-                               : std::count(problem.learned.begin(), problem.learned.end(), uint8_t{1});
+                               : std::count(problem.action_mask.begin(), problem.action_mask.end(), uint8_t{1});
 }
 
 std::vector<std::pair<std::string, Tensor>> parts_with_signal(const Experience& experience) {
@@ -78,7 +78,7 @@ std::vector<const Response*> pointers(const std::vector<Response>& responses) {
 
 TokenRows token_rows(std::span<const Response* const> responses) {
   std::vector<Sequence> sequences;
-  for (const Response* r : responses) sequences.push_back({r->prompt, r->tokens, r->chosen});
+  for (const Response* r : responses) sequences.push_back({r->prompt, r->tokens, r->action_mask});
   return token_rows(sequences);
 }
 

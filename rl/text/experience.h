@@ -16,10 +16,10 @@ namespace pg::rl {
 
 struct Response {
   std::vector<int32_t> prompt, tokens;
-  std::vector<uint8_t> chosen;            // action mask: 1 = sampled by the policy (trained on), 0 = by the environment
+  std::vector<uint8_t> action_mask;       // 1 = sampled by the policy (trained on), 0 = by the environment
   bool finished = false;                  // ended by itself, not at the length limit
   Score score;                            // as returned by the task or the judge
-  std::vector<double> sampler_log_probs;  // per token, at the sampling temperature; 0 where `chosen` is 0
+  std::vector<double> sampler_log_probs;  // per token, at the sampling temperature; 0 where `action_mask` is 0
   double entropy = 0;  // sum over its tokens of the policy's entropy in nats, with RolloutOptions::entropy
   std::shared_ptr<const Puzzle> puzzle = nullptr;  // of the problem, if it has one: for display
   int64_t answer_length = 0;  // number of the policy's tokens in the problem's own answer; 0 if it has none

@@ -27,7 +27,7 @@ TokenBatch sft_batch(std::span<const Problem> problems) {
                targets = batch.targets.data<int32_t>().subspan(b * longest);
     std::copy(prompt.begin(), prompt.end(), ids.begin());
     std::copy(answer.begin(), answer.end() - 1, ids.begin() + static_cast<int64_t>(prompt.size()));
-    const std::vector<uint8_t>& learned = problems[b].learned;
+    const std::vector<uint8_t>& learned = problems[b].action_mask;
     check(learned.empty() || learned.size() == answer.size(), "sft_batch: {} of {} tokens say whether they are learned",
           learned.size(), answer.size());
     for (size_t t = 0; t < answer.size(); ++t) {
@@ -48,10 +48,10 @@ NextBatch sft_batches(const TextTask& task, int64_t size) {
     for (int64_t i = 0; i < size; ++i) {
       problems.push_back(task.sample(g));
       Problem& p = problems.back();
-      if (p.learned.empty()) p.learned.assign(p.answer.size(), 1);
+      if (p.action_mask.empty()) p.action_mask.assign(p.answer.size(), 1);
     }
     std::vector<Sequence> texts;
-    for (const Problem& p : problems) texts.push_back({p.prompt, p.answer, p.learned});
+    for (const Problem& p : problems) texts.push_back({p.prompt, p.answer, p.action_mask});
     return packed_batch(texts);
   };
 }
@@ -65,7 +65,7 @@ TokenBatch micro_batch_of(std::span<const Response> step, int64_t index, int64_t
   const auto responses =
       nothing ? step.first(1) : step.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
   std::vector<Sequence> texts;
-  for (const Response& r : responses) texts.push_back({r.prompt, r.tokens, r.chosen});
+  for (const Response& r : responses) texts.push_back({r.prompt, r.tokens, r.action_mask});
   TokenBatch batch = packed_batch(texts);
   if (nothing) batch.indices = batch.tokens = Tensor::zeros({0}, i32);
   return batch;

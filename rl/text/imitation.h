@@ -16,7 +16,7 @@ namespace pg::rl {
 // sequence. Targets of the prompt and of the padding are -100 and are ignored. The plain form, which lesson 8 writes
 // and tests compare packed_batch() with.
 TokenBatch sft_batch(std::span<const Problem> problems);
-// Texts without padding, of which the positions are learned that `chosen` names. See token_rows.
+// Texts without padding, of which the positions are learned that `action_mask` names. See token_rows.
 TokenBatch packed_batch(std::span<const Sequence> texts);
 // Batches of `size` problems drawn from the task, without padding, for Trainer.
 NextBatch sft_batches(const TextTask& task, int64_t size);

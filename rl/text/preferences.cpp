@@ -23,7 +23,7 @@ Response as_response(const std::vector<int32_t>& prompt, const std::vector<int32
   Response r;
   r.prompt = prompt;
   r.tokens = tokens;
-  r.chosen.assign(tokens.size(), 1);
+  r.action_mask.assign(tokens.size(), 1);
   return r;
 }
 

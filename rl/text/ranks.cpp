@@ -61,7 +61,7 @@ class Reader {
 
 void write(Writer& to, const Response& r) {
   to.list(r.tokens);
-  to.list(r.chosen);
+  to.list(r.action_mask);
   to.number(r.finished);
   to.list(r.sampler_log_probs);
   to.number(r.score.reward);
@@ -79,7 +79,7 @@ void write(Writer& to, const Response& r) {
 Response read(Reader& from) {
   Response r;
   from.list(r.tokens);
-  from.list(r.chosen);
+  from.list(r.action_mask);
   r.finished = from.number() != 0;
   from.list(r.sampler_log_probs);
   r.score.reward = from.number();

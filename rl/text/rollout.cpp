@@ -42,7 +42,7 @@ std::vector<Generated> begin_with_every_token(Sampler& policy, const TextTask& t
     }
     rows[i].tokens.insert(rows[i].tokens.begin(), first);
     rows[i].log_probs.insert(rows[i].log_probs.begin(), 0);
-    rows[i].chosen.insert(rows[i].chosen.begin(), 1);
+    rows[i].action_mask.insert(rows[i].action_mask.begin(), 1);
   }
   return rows;
 }
@@ -145,7 +145,7 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
     Response r;
     set_problem(r, problem);
     r.tokens = std::move(rows[i].tokens);
-    r.chosen = std::move(rows[i].chosen);
+    r.action_mask = std::move(rows[i].action_mask);
     r.finished = rows[i].finish == FinishReason::stop || task.end_id() < 0;
     r.sampler_log_probs = std::move(rows[i].log_probs);
     r.score = task.score(problem, r.tokens);

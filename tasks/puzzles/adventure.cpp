@@ -234,11 +234,11 @@ class Adventure : public TextTask {
       for (const int32_t command : commands) {
         state = after(world, state, command).value();
         problem.answer.insert(problem.answer.end(), {command, kEnd});
-        problem.learned.resize(problem.answer.size(), 1);
+        problem.action_mask.resize(problem.answer.size(), 1);
         if (state.room == world.goal()) break;
         const Ids says = description(world, state);
         problem.answer.insert(problem.answer.end(), says.begin(), says.end());
-        problem.learned.resize(problem.answer.size(), 0);
+        problem.action_mask.resize(problem.answer.size(), 0);
       }
       problem.puzzle = std::move(puzzle);
       return problem;

@@ -25,8 +25,8 @@ struct Problem {
   std::vector<int32_t> prompt = {};  // at least one id
   std::vector<int32_t> answer = {};  // a response with maximum reward, end of sequence included: to imitate, to score
   std::shared_ptr<const Puzzle> puzzle = nullptr;  // what score() compares with, for tasks whose answers are verified
-  // The action mask of `answer`: 0 for tokens of the environment, from which nothing is learned. Empty: all 1.
-  std::vector<uint8_t> learned = {};
+  // For each token of `answer`: 0 if it is the environment's, from which nothing is learned. Empty: all 1.
+  std::vector<uint8_t> action_mask = {};
 };
 
 // The score of a response.

@@ -36,7 +36,7 @@ void check_same(const std::vector<Generated>& got, const std::vector<Generated>&
   for (size_t i = 0; i < got.size(); ++i) {
     CHECK(got[i].tokens == want[i].tokens);
     CHECK(got[i].log_probs == want[i].log_probs);
-    CHECK(got[i].chosen == want[i].chosen);
+    CHECK(got[i].action_mask == want[i].action_mask);
     CHECK(got[i].finish == want[i].finish);
   }
 }
@@ -126,10 +126,10 @@ TEST_CASE("generate: rows with answers of the environment have the bits of rows 
   size_t answered = 0;
   for (size_t i = 0; i < plain.size(); ++i) {
     const Generated& row = plain[i];
-    CHECK(std::count(row.chosen.begin(), row.chosen.end(), 1) <= 14);
+    CHECK(std::count(row.action_mask.begin(), row.action_mask.end(), 1) <= 14);
     CHECK(prompts[i / 2].size() + row.tokens.size() <= 41);
     for (size_t t = 0; t < row.tokens.size(); ++t) {
-      if (row.chosen[t]) continue;
+      if (row.action_mask[t]) continue;
       ++answered;
       CHECK(row.log_probs[t] == 0);
     }

@@ -200,7 +200,7 @@ rl::Experience experience_of(const TextTask& task) {
     rl::Response r;
     r.prompt = problem.prompt;
     r.tokens.assign(problem.answer.begin(), problem.answer.end());
-    r.chosen.assign(r.tokens.size(), 1);
+    r.action_mask.assign(r.tokens.size(), 1);
     r.sampler_log_probs.assign(r.tokens.size(), -0.693147);
     r.score = task.score(problem, r.tokens);
     r.finished = true;
@@ -256,14 +256,14 @@ TEST_CASE("a line of samples says what was expected and why an answer is wrong",
     rl::Response& r = experience.responses[i];
     r.tokens = task->tokenizer().encode(text);
     r.tokens.push_back(task->end_id());
-    r.chosen.assign(r.tokens.size(), 1);
+    r.action_mask.assign(r.tokens.size(), 1);
     r.sampler_log_probs.assign(r.tokens.size(), -1);
     r.score = task->score({.prompt = r.prompt, .puzzle = r.puzzle}, r.tokens);
   };
   answer(0, "-987654321");
   answer(1, "(");
   experience.responses[2].tokens.pop_back();  // without its end a response has no answer
-  experience.responses[2].chosen.pop_back();
+  experience.responses[2].action_mask.pop_back();
   experience.responses[2].sampler_log_probs.pop_back();
   const auto lines = sample_lines(*task, experience, 0, kTraining);
   const Json wrong = Json::parse(lines[0]), unreadable = Json::parse(lines[1]), none = Json::parse(lines[2]);
@@ -282,7 +282,7 @@ TEST_CASE("what is kept of a step is bounded", "[report]") {
   rl::Response r = experience.responses[0];
   r.puzzle = nullptr;
   r.tokens.assign(100000, r.tokens[0]);
-  r.chosen.assign(r.tokens.size(), 1);
+  r.action_mask.assign(r.tokens.size(), 1);
   r.sampler_log_probs.assign(r.tokens.size(), -1);
   experience.responses.assign(20, r);
   experience.responses[1] = experience.responses[2];

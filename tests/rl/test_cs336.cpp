@@ -153,7 +153,7 @@ TEST_CASE("CS336 sft_microbatch_train_step: the loss of a constant normalizer an
   // nothing, which counts as no text. So there are 3 texts and 5 targets.
   const std::vector<Problem> first = {{.prompt = {1, 2}, .answer = {3, 4, 5}}, {.prompt = {2}, .answer = {6}}};
   const std::vector<Problem> second = {{.prompt = {3}, .answer = {1}},
-                                       {.prompt = {3}, .answer = {1}, .puzzle = nullptr, .learned = {0}}};
+                                       {.prompt = {3}, .answer = {1}, .puzzle = nullptr, .action_mask = {0}}};
   const auto step = [&](double normalizer, bool packed) {
     Transformer model = small_model();
     int calls = 0;
@@ -166,7 +166,7 @@ TEST_CASE("CS336 sft_microbatch_train_step: the loss of a constant normalizer an
       std::vector<Sequence> rows;
       const static std::vector<uint8_t> all(3, 1), none(3, 0);
       for (const Problem& p : problems)
-        rows.push_back({p.prompt, p.answer, std::span(p.learned.empty() ? all : none).first(p.answer.size())});
+        rows.push_back({p.prompt, p.answer, std::span(p.action_mask.empty() ? all : none).first(p.answer.size())});
       return packed_batch(rows);
     });
     return trainer.step();
@@ -175,7 +175,7 @@ TEST_CASE("CS336 sft_microbatch_train_step: the loss of a constant normalizer an
   double nats = 0;
   for (const auto* problems : {&first, &second}) {
     for (const Problem& p : *problems) {
-      if (!p.learned.empty()) continue;
+      if (!p.action_mask.empty()) continue;
       std::vector<int32_t> ids = p.prompt;
       ids.insert(ids.end(), p.answer.begin(), p.answer.end());
       for (size_t t = p.prompt.size(); t < ids.size(); ++t) {

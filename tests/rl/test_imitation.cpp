@@ -16,7 +16,7 @@ TEST_CASE("sft: answers are learned with their end, prompts and padding are not"
 }
 
 TEST_CASE("sft: of an answer in turns only the policy's tokens are learned", "[rl]") {
-  const Problem one = {.prompt = {7, 8}, .answer = {1, 10, 5, 6, 2, 10}, .learned = {1, 1, 0, 0, 1, 1}};
+  const Problem one = {.prompt = {7, 8}, .answer = {1, 10, 5, 6, 2, 10}, .action_mask = {1, 1, 0, 0, 1, 1}};
   const TokenBatch batch = sft_batch(std::vector<Problem>{one});
   CHECK(batch.ids.to_vector() == std::vector<double>{7, 8, 1, 10, 5, 6, 2});
   CHECK(batch.targets.to_vector() == std::vector<double>{-100, 1, 10, -100, -100, 2, 10});
@@ -34,5 +34,5 @@ TEST_CASE("sft: of an answer in turns only the policy's tokens are learned", "[r
       CHECK(targets[p.prompt.size() - 1 + t] == (of_policy ? p.answer[t] : -100));
     }
   }
-  CHECK_THROWS_AS(sft_batch(std::vector<Problem>{{.prompt = {7}, .answer = {1, 2}, .learned = {1}}}), Error);
+  CHECK_THROWS_AS(sft_batch(std::vector<Problem>{{.prompt = {7}, .answer = {1, 2}, .action_mask = {1}}}), Error);
 }

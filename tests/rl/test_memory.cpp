@@ -101,7 +101,7 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
   for (Response& r : all) {
     r.prompt = {static_cast<int32_t>(g.integer(vocab))};
     for (int i = 0; i < 120; ++i) r.tokens.push_back(static_cast<int32_t>(g.integer(vocab)));
-    r.chosen.assign(120, 1);
+    r.action_mask.assign(120, 1);
   }
   std::vector<const Response*> view;
   for (const Response& r : all) view.push_back(&r);

@@ -18,7 +18,7 @@ Transformer make_policy(const TextTask& task) { return testing::small_policy(tas
 Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
   Response r;
   r.prompt = std::move(prompt);
-  r.chosen.assign(tokens.size(), 1);
+  r.action_mask.assign(tokens.size(), 1);
   r.tokens = std::move(tokens);
   return r;
 }

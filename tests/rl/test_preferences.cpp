@@ -41,7 +41,7 @@ Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
   Response r;
   r.prompt = std::move(prompt);
   r.tokens = std::move(tokens);
-  r.chosen.assign(r.tokens.size(), 1);
+  r.action_mask.assign(r.tokens.size(), 1);
   return r;
 }
 

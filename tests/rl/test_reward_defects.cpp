@@ -42,7 +42,7 @@ Response turns(const Doubles& rewards) {
   Response r;
   r.prompt = {7, 8};
   r.tokens = {1, 10, 14, 2, 10, 15};
-  r.chosen = {1, 1, 0, 1, 1, 0};
+  r.action_mask = {1, 1, 0, 1, 1, 0};
   r.score.per_token = rewards;
   return r;
 }
@@ -126,7 +126,7 @@ TEST_CASE("defect: a reward on an environment's token is lost on its way to the 
   CHECK(advantages_of(turns({0, 0.25, 0.5, 0, 0, 0}), a) == Doubles{0, 0.75, 0, 0, 0, 0});
 
   Response before = r;
-  before.chosen = {0, 1, 1, 1, 1, 1};
+  before.action_mask = {0, 1, 1, 1, 1, 1};
   before.score.per_token = {2, 0, 0, 0, 0, 0};
   CHECK(
       contains(error_of([&] { advantages_of(before, a); }),
@@ -196,7 +196,7 @@ TEST_CASE("defect: a response without tokens changes the advantage of its siblin
     Response r;
     r.prompt = {7};
     r.tokens = {1};
-    r.chosen = {chosen};
+    r.action_mask = {chosen};
     r.score.per_token = {chosen ? 1.0 : 0.0};
     e.responses.push_back(r);
   }

@@ -110,7 +110,7 @@ TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and
   for (const Response& r : e.responses) {
     for (size_t t = 0; t < r.tokens.size(); ++t)
       CHECK((r.tokens[t] == task->end_id()) == (r.finished && t + 1 == r.tokens.size()));
-    CHECK(r.chosen == std::vector<uint8_t>(r.tokens.size(), 1));
+    CHECK(r.action_mask == std::vector<uint8_t>(r.tokens.size(), 1));
     finished += r.finished;
   }
   CHECK(finished > 0);
@@ -119,13 +119,13 @@ TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and
   Response r;
   r.prompt = {7, 8};
   r.tokens = {1, 2, 10, 14, 3};
-  r.chosen = {1, 1, 1, 0, 0};
+  r.action_mask = {1, 1, 1, 0, 0};
   r.score.reward = 0.5;
   const Batch batch = make_batch({.responses = {r}});
   // On the policy's last token, not on the environment's.
   CHECK(of_response(batch.reward, batch, 0) == std::vector<double>{0, 0, 0.5, 0, 0});
   CHECK(batch.reward.to_vector() == std::vector<double>{0, 0, 0, 0.5, 0, 0});
-  r.chosen = {0, 0, 0, 0, 0};
+  r.action_mask = {0, 0, 0, 0, 0};
   CHECK_THROWS_AS(make_batch({.responses = {r}}), Error);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("rollout: the environment's tokens are read but not learned", "[rl][ro
   size_t answers = 0;
   for (const Response& r : e.responses) {
     for (size_t t = 0; t < r.tokens.size(); ++t) {
-      if (r.chosen[t]) continue;
+      if (r.action_mask[t]) continue;
       ++answers;
       CHECK((r.tokens[t] == 14 || r.tokens[t] == 15));
       CHECK(r.tokens[t - 1] == 10);
@@ -245,7 +245,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
       Response r;
       r.prompt = {3, 11};
       r.tokens = {a, b};
-      r.chosen = {1, 1};
+      r.action_mask = {1, 1};
       r.score.reward = std::sin(3 * a + 7 * b);
       all.push_back(r);
     }
@@ -295,7 +295,7 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
     Response r;
     r.prompt = {3, 11};
     r.tokens = {a, 4, 10};
-    r.chosen = {1, 1, 1};
+    r.action_mask = {1, 1, 1};
     r.sampler_log_probs = {-2.6, -2.9, -2.7};
     all.push_back(r);
   }
@@ -353,7 +353,7 @@ TEST_CASE("credit: responses, positions and groups by hand", "[rl][rollout]") {
     Response x;
     x.prompt.assign(1 + e.responses.size() % 2, 0);  // prompts of different lengths: positions count from the response
     x.tokens.assign(r.size(), 1);
-    x.chosen.assign(r.size(), 1);
+    x.action_mask.assign(r.size(), 1);
     x.score.per_token = r;
     e.responses.push_back(x);
   }
@@ -394,7 +394,7 @@ TEST_CASE("references: bigram counts with one added, and a copy that stands stil
   Response r;
   r.prompt = {0};
   r.tokens = {1, 2};
-  r.chosen = {1, 1};
+  r.action_mask = {1, 1};
   const Response* view = &r;
   const std::vector<double> got = bigram.log_prob(token_rows({&view, 1}), 1).to_vector();
   CHECK(std::abs(got[0] - std::log(3.0 / 6)) < 1e-6);  // 0 is followed by 1 twice and by 2 once
@@ -406,7 +406,7 @@ TEST_CASE("references: bigram counts with one added, and a copy that stands stil
   Response s;
   s.prompt = {1, 11};
   s.tokens = {1, 10};
-  s.chosen = {1, 1};
+  s.action_mask = {1, 1};
   const Response* one = &s;
   const TokenRows rows = token_rows({&one, 1});
   const auto before = copy.log_prob(rows, 1).to_vector();

@@ -343,9 +343,9 @@ TEST_CASE("defect: a policy of several turns never saw what its commands did", "
     const std::vector<int32_t> first(p.answer.begin(), std::ranges::find(p.answer, task->end_id()) + 1);
     CHECK_FALSE(task->respond(p, first).empty());
     // What the environment says is part of the episode to imitate, and is not learned.
-    REQUIRE(p.learned.size() == p.answer.size());
-    CHECK(std::ranges::count(p.learned, 0) > 0);
-    CHECK(p.learned[0] == 1);
+    REQUIRE(p.action_mask.size() == p.answer.size());
+    CHECK(std::ranges::count(p.action_mask, 0) > 0);
+    CHECK(p.action_mask[0] == 1);
   }
 }
 

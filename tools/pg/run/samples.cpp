@@ -67,7 +67,7 @@ void add_tokens(Json& line, const TextTask& task, const rl::Response& r, size_t 
   line["tokens"] = std::move(texts);
   if (r.length() != std::ssize(r.tokens)) {
     std::string mask;
-    for (const uint8_t chosen : r.chosen) mask += chosen ? '1' : '0';
+    for (const uint8_t chosen : r.action_mask) mask += chosen ? '1' : '0';
     line["policy"] = mask;
   }
   if (!batch) {

@@ -196,8 +196,9 @@ void TrainRun::make_model() {
 
 // The trainer of the model, in the state of a resumed run.
 void TrainRun::make_trainer() {
-  const Objective& objective = objective_of(config_);
-  const auto batch = [&](Generator& g) { return objective.training(text_.train_batch(o_.batch, g), config_, g); };
+  const auto batch = [this](Generator& g) {
+    return objective_of(config_).training(text_.train_batch(o_.batch, g), config_, g);
+  };
   trainer_ = std::make_unique<Trainer>(*model_, train_, batch, &session_.comm());
   if (session_.resumed()) {
     trainer_->resume(*source_);
