@@ -82,9 +82,9 @@ constexpr Method kMethods[] = {
     {"reinforce", "Williams 1992", unchanged, 0, 0, rl::sequence_sum, 1, 480, 1e-3},
     {"ppo", "Schulman et al. 2017, without a critic", whitened, 0.2, 0.2, rl::token_mean, 4, 60, 3e-3},
     {"rloo", "Ahmadian et al. 2024", over_others, 0, 0, rl::sequence_sum, 1, 300, 1e-3},
-    {"grpo", "Shao et al. 2024", standardised, 0.2, 0.2, rl::sequence_mean, 2, 120, 3e-3},
-    {"dr_grpo", "Liu et al. 2025", over_mean, 0.2, 0.2, rl::constant_length_mean, 2, 120, 3e-3},
-    {"dapo", "Yu et al. 2025", standardised, 0.2, 0.28, rl::token_mean, 2, 120, 3e-3, true}};
+    {"grpo", "Shao et al. 2024", standardised, 0.2, 0.2, rl::sequence_mean, 2, 80, 3e-3},
+    {"dr_grpo", "Liu et al. 2025", over_mean, 0.2, 0.2, rl::constant_length_mean, 2, 80, 3e-3},
+    {"dapo", "Yu et al. 2025", standardised, 0.2, 0.28, rl::token_mean, 2, 80, 3e-3, true}};
 
 constexpr int64_t kDigits = 2, kLength = kDigits + 1, kPrompts = 16, kSamples = 8, kRows = kPrompts * kSamples;
 constexpr int32_t kCopy = 10, kEnd = 11;  // the tokens after the digits and after the answer
