@@ -25,8 +25,11 @@ awk -v out="$work/diff" '
   /^```diff$/ { inside = 1; file = sprintf("%s%d", out, ++n); print "in section: " title >file }' docs/EXTENDING.md
 [ "$(grep -c '^```diff$' docs/EXTENDING.md)" = 9 ] || fail 'docs/EXTENDING.md does not have nine diffs'
 for diff in "$work"/diff[1-9]; do
-  (cd "$tree" && patch -p1 -F 0) <"$diff" >"$log" 2>&1 ||
+  (cd "$tree" && patch --verbose -p1 -F 0) <"$diff" >"$log" 2>&1 ||
     fail "docs/EXTENDING.md: a diff does not apply ($(sed -n 1p "$diff"))"
+  # A line too many ends a file's diff for patch, which leaves out what follows.
+  [ "$(grep -c '^Hunk #' "$log")" = "$(grep -c '^@@' "$diff")" ] ||
+    fail "docs/EXTENDING.md: patch leaves out a part of a diff ($(sed -n 1p "$diff"))"
 done
 
 [ "$cmake" ] || { echo 'extending: nine diffs apply'; exit 0; }
@@ -81,6 +84,7 @@ biased() { # biased NAME OPTION...: a model of the family of Llama, and its fold
     --threads 1 --name "$name" "$@"
   says "folder_$name" "$pg" export runs/*_"$name" "folder_$name"
 }
+says tokenizer.json "$pg" tokenize train "$tree/docs/PG.md" --vocab-size 300 --out tokenizer.json
 biased without
 biased with --attention-bias true
 grep -q '"attention_bias": false' folder_without/config.json || fail 'config.json does not say that there are no biases'
