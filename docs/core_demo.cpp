@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
     learn_to_copy(method);
     return 0;
   }
-  fmt::print(stderr, "core_demo: there is no method {}; the methods are:\n", name);
+  fmt::print(stderr, "core_demo: there is no method '{}'; the methods are:\n", name);
   for (const Method& method : kMethods) fmt::print(stderr, "  {:<10} {}\n", method.name, method.source);
   return 1;
 }

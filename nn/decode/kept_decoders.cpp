@@ -15,7 +15,7 @@ constexpr size_t kMostKept = 2;
 DecoderKey key_of(Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options, bool holds) {
   DecoderKey key{model.config, {}, options, rows, room, holds, backend(model.device()).exact()};
   for (const auto& [name, parameter] : named_parameters(model)) {
-    key.parameters.push_back({parameter.view().data, parameter.dtype(), parameter.shape()});
+    key.parameters.push_back({parameter.storage(), parameter.view().data, parameter.dtype(), parameter.shape()});
   }
   return key;
 }

@@ -1,6 +1,5 @@
 #pragma once
-// Decoders that a Sampler keeps between its calls on a CUDA device, with their caches and graphs, so that later calls
-// record and allocate nothing.
+// Decoders that a Sampler keeps between its calls on a CUDA device, so that later calls record and allocate nothing.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,7 +11,8 @@ namespace pg {
 
 // All that the graphs of a decoder depend on.
 struct DecoderKey {
-  struct Parameter {  // its place in memory, which a graph has recorded
+  struct Parameter {       // its place in memory, which a graph has recorded
+    Ref<Storage> storage;  // held, so that no other model gets this memory
     const void* data;
     DType dtype;
     Shape shape;
@@ -40,9 +40,9 @@ class KeptDecoders {
   // As for a Decoder. On a CUDA device rows and room are rounded up by at most an eighth, but room at least to a
   // multiple of 64 (at most block_size); a kept decoder that fits is taken instead of a new one.
   std::unique_ptr<KeptDecoder> take(int64_t rows, int64_t room, const DecodingOptions& options, bool holds);
-  // Keeps the decoder for later calls, in the place of the third last one. All results must have been taken (Error). A
-  // model that gathers its parameters for each pass (Transformer::before_part) gets a new decoder for each call,
-  // because a graph would not gather them.
+  // Keeps the decoder for later calls. At most two are kept: the oldest is destroyed. All results must have been taken
+  // (Error). A model that gathers its parameters for each pass (Transformer::before_part) gets a new decoder for each
+  // call, because a graph would not gather them.
   void keep(std::unique_ptr<KeptDecoder> decoder);
 
   // Destroys the decoders that are not in use, as happens when the device is full. Decoders for many rows may hold

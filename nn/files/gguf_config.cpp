@@ -36,8 +36,9 @@ TransformerConfig config_from_gguf(const TensorSource& source) {
   for (const detail::FileKey& row : detail::file_keys()) {
     const std::string name = key(row.gguf.name);
     if (row.gguf.name.empty() || (row.gguf.optional && !file.find(name))) continue;
-    if (const auto* member = std::get_if<int64_t TransformerConfig::*>(&row.member)) c.*(*member) = size(name);
-    if (const auto* member = std::get_if<double TransformerConfig::*>(&row.member)) c.*(*member) = number(name);
+    const auto* whole = std::get_if<int64_t TransformerConfig::*>(&row.member);
+    if (whole) c.*(*whole) = size(name);
+    if (!whole) c.*std::get<double TransformerConfig::*>(row.member) = number(name);
   }
   if (file.find(key("rope.freq_base"))) c.rope = Rope(number(key("rope.freq_base")));
   c.tied = !source.find("output.weight");

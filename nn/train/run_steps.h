@@ -10,7 +10,7 @@ struct StepLoop {
   int64_t eval_interval = 0, checkpoint_interval = 0;  // steps between them; 0: only at the end
   std::function<int64_t()> steps;                      // the number of steps done
   std::function<bool()> step;                          // does the next step; false if it was left out to stop
-  std::function<void(int64_t step)> on_eval = {};      // also before the first step
+  std::function<void(int64_t step)> on_eval = {};      // with an interval also at step 0
   std::function<void(int64_t step)> on_checkpoint = {};
   std::function<bool()> should_stop = {};  // asked before every step
 };

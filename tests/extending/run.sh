@@ -73,7 +73,7 @@ if "$pg" rl --task parity --token-penalty -1 >"$log" 2>&1; then fail 'an option 
 grep -q 'token-penalty.*at least 0' "$log" || fail 'the error does not state the range of --token-penalty'
 
 says Corridor "$pg" env --help
-says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 \
+says 'greedy episodes' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 \
   --threads 1 --name corridor
 
 biased() { # biased NAME OPTION...: a model of the family of Llama, and its folder of Hugging Face

@@ -36,7 +36,7 @@ grep -q 'ranks start again from' "$work/log" || fail 'the kill came after the en
 "$pg" env --ranks 2 --total-steps 512 --eval-episodes 1 --out "$work/runs" --name halves >"$work/log" 2>&1 ||
   fail 'pg env failed with 2 ranks'
 grep -q '^micro-batch: 64$' "$(folder halves)/config.yaml" || fail "2 ranks do not take half of a mini-batch of 128 each"
-grep -q ' over 1 greedy ones$' "$work/log" || fail 'the policy of 2 ranks was not evaluated'
+grep -q ' over 1 greedy episodes$' "$work/log" || fail 'the policy of 2 ranks was not evaluated'
 
 for ranks in 2 3; do
   (train "of$ranks" --ranks $ranks) || fail "$ranks ranks failed"

@@ -57,7 +57,7 @@ void print_result(const EnvOptions& o, RunSession& session, rl::EnvTrainer& trai
   remark(stdout, "after {} steps: {}", trainer.steps(), last);
   if (session.folder() && o.eval_episodes > 0) {
     const std::vector<double> returns = trainer.play(o.eval_episodes, /*greedy=*/true, o.env.seed);
-    remark(stdout, "; {:.1f} over {} greedy ones",
+    remark(stdout, "; return {:.1f} over {} greedy episodes",
            std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size()), returns.size());
   }
   remark(stdout, "\n");
@@ -80,7 +80,7 @@ int run_env(const EnvOptions& o, Comm& comm) {
   };
   const auto tenth = [&] { return 10 * trainer.steps() / trainer.last_step(); };
   if (trainer.steps() == 0) record(config.seed);
-  std::string last;
+  std::string last = "no new step";  // of a finished run that is resumed
   const auto update = [&] {
     const int64_t before = tenth();
     const rl::EnvReport report = trainer.step();
