@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "lessons/04_gpt/lesson.h"
-#include "lessons/kit/clock.h"
 #include "nn/decode/generate.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson04 {
 namespace {
@@ -50,9 +50,9 @@ void show_cache(kit::Demo& demo, const Impl& impl) {
   for (int round = 0; round < 3; ++round) {
     for (int cached = 0; cached < 2; ++cached) {
       options.kv_cache = cached == 1;
-      const double start = kit::wall_seconds();
+      const double start = wall_seconds();
       result[cached] = generate(model, prompts, options)[0];
-      best[cached] = std::min(best[cached], kit::wall_seconds() - start);
+      best[cached] = std::min(best[cached], wall_seconds() - start);
     }
   }
   demo.say(

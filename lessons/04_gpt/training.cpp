@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include "lessons/04_gpt/lesson.h"
-#include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
 #include "nn/decode/generate.h"
 #include "nn/train/trainer.h"
 #include "tasks/data/fetch.h"
 #include "tasks/data/text_data.h"
 #include "tasks/data/tokenizer.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson04 {
 namespace {
@@ -24,7 +24,7 @@ constexpr double kLr = 1e-3;
 constexpr int64_t kShortLayers = 2, kShortSteps = 1000, kShortWarmup = 50;
 constexpr double kShortLr = 2e-3;
 
-TokenBatch to_tensors(const Batch& b) {
+TokenBatch to_tensors(const Windows& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
 }
 
@@ -135,18 +135,18 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
   kit::Series losses{.name = "training loss on " + corpus.name, .y = {}};
   kit::Series validation{.name = "validation loss on " + corpus.name, .y = {}, .x = {}};
   double evaluating = 0, first_loss = 0;
-  const double start = kit::wall_seconds();
+  const double start = wall_seconds();
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
     losses.y.push_back(report.loss);
     if (report.step % 10 == 0) {
-      const double each = (kit::wall_seconds() - start - evaluating) / static_cast<double>(report.step);
+      const double each = (wall_seconds() - start - evaluating) / static_cast<double>(report.step);
       demo.status(fmt::format("step {} of {}  loss {:.3f}  {:.1f} ms a step", report.step, train.max_steps, report.loss,
                               each * 1e3));
     }
   };
   hooks.on_eval = [&](int64_t step) {
-    const double begin = kit::wall_seconds();
+    const double begin = wall_seconds();
     validation.x.push_back(static_cast<double>(step));
     validation.y.push_back(validate(256));
     if (step == 0) first_loss = validation.y.back();
@@ -154,10 +154,10 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
       demo.say("After {} steps (validation loss {:.2f}) it writes:", step, validation.y.back());
       show_text(demo, speak(model, tokenizer, prompt, 120));
     }
-    evaluating += kit::wall_seconds() - begin;
+    evaluating += wall_seconds() - begin;
   };
   trainer.run(hooks);
-  const double took = kit::wall_seconds() - start - evaluating;
+  const double took = wall_seconds() - start - evaluating;
   const double final_loss = validate(windows);
   demo.say("And after {} steps:", train.max_steps);
   show_text(demo, speak(model, tokenizer, prompt, demo.full() ? 500 : 240));

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "lessons/05_tokens/demo.h"
-#include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
 #include "nn/train/trainer.h"
 #include "tasks/data/stories.h"
 #include "tasks/data/text_data.h"
 #include "tasks/data/tokenizer.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson05 {
 namespace {
@@ -18,7 +18,7 @@ constexpr int64_t kContext = 64, kBatch = 12;
 constexpr int64_t kMoments[] = {100, 300, 3000};
 constexpr size_t kTokens = 512;
 
-TokenBatch to_tensors(const Batch& b) {
+TokenBatch to_tensors(const Windows& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
 }
 
@@ -28,7 +28,7 @@ std::pair<std::vector<double>, std::vector<int32_t>> surprises(Transformer& mode
   std::pair<std::vector<double>, std::vector<int32_t>> result;
   const int64_t windows = window_count(text, kContext), rows = 64;
   for (int64_t first = 0; first < windows; first += rows) {
-    const Batch batch = window_batch(text, first, std::min(rows, windows - first), kContext);
+    const Windows batch = window_batch(text, first, std::min(rows, windows - first), kContext);
     const TokenBatch tensors = to_tensors(batch);
     const Tensor logits = model(tensors.ids);
     const Tensor flat = reshape(logits, {-1, logits.size(-1)});
@@ -74,7 +74,7 @@ Trained trained_on(kit::Demo& demo, const Impl& impl, const std::string& name, s
   recipe.eval_interval = recipe.checkpoint_interval = 0;
   Trainer trainer(result.text.model, recipe,
                   [&](Generator& g) { return to_tensors(random_batch(train, kBatch, kContext, g)); });
-  const double start = kit::wall_seconds();
+  const double start = wall_seconds();
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
     if (report.step % 10 == 0) demo.status(fmt::format("{}: step {} of {}", name, report.step, recipe.max_steps));
@@ -83,7 +83,7 @@ Trained trained_on(kit::Demo& demo, const Impl& impl, const std::string& name, s
     }
   };
   trainer.run(hooks);
-  result.took = kit::wall_seconds() - start;
+  result.took = wall_seconds() - start;
   return result;
 }
 

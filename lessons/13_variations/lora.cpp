@@ -76,7 +76,7 @@ void show_lora(kit::Demo& demo, const Impl& impl, const Stories& stories, Varian
   recipe.eval_interval = recipe.checkpoint_interval = 0;
   {
     Trainer trainer(model, recipe, [&](Generator& g) {
-      const Batch b = random_batch(learn, kBatch, kContext, g);
+      const Windows b = random_batch(learn, kBatch, kContext, g);
       return TokenBatch{Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
     });
     TrainHooks hooks;

@@ -6,13 +6,14 @@
 #include "lessons/kit/plot.h"
 #include "nn/train/trainer.h"
 #include "tasks/data/stories.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson13 {
 namespace {
 
 constexpr int64_t kWindows = 192;  // of the validation text
 
-TokenBatch causal_batch(const Batch& b) {
+TokenBatch causal_batch(const Windows& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
 }
 
@@ -89,9 +90,9 @@ void train(kit::Demo& demo, const Impl& impl, const Stories& stories, Variant& v
   const double before = variant.steps.empty() ? 0 : variant.steps.back();
   double took = 0;
   for (int64_t step = 1; step <= steps; ++step) {
-    const double start = seconds();
+    const double start = wall_seconds();
     trainer.step();
-    took += seconds() - start;
+    took += wall_seconds() - start;
     if (step * 10 % steps != 0) continue;
     demo.status(fmt::format("{}: step {} of {}", variant.name, step, steps));
     variant.steps.push_back(before + static_cast<double>(step));

@@ -13,14 +13,14 @@
 namespace pg {
 
 namespace {
-void append_window(Batch& batch, std::span<const int32_t> tokens, int64_t start) {
+void append_window(Windows& batch, std::span<const int32_t> tokens, int64_t start) {
   const int32_t* at = tokens.data() + start;
   batch.x.insert(batch.x.end(), at, at + batch.length);
   batch.y.insert(batch.y.end(), at + 1, at + batch.length + 1);
 }
 
-Batch empty_batch(int64_t rows, int64_t length) {
-  Batch batch{rows, length, {}, {}};
+Windows empty_batch(int64_t rows, int64_t length) {
+  Windows batch{rows, length, {}, {}};
   batch.x.reserve(static_cast<size_t>(rows * length));
   batch.y.reserve(static_cast<size_t>(rows * length));
   return batch;
@@ -72,14 +72,14 @@ TextData split_text(std::vector<int32_t> tokens, double train_share) {
   return data;
 }
 
-Batch random_batch(std::span<const int32_t> tokens, int64_t rows, int64_t length, Generator& g) {
+Windows random_batch(std::span<const int32_t> tokens, int64_t rows, int64_t length, Generator& g) {
   const auto size = static_cast<int64_t>(tokens.size());
   check(rows >= 1 && length >= 1, "random_batch: rows and length must be at least 1, got {} and {}", rows, length);
   check(size > length,
         "random_batch: windows of {} tokens need a text of at least {}, got {}; use a longer text or a "
         "shorter context",
         length, length + 1, size);
-  Batch batch = empty_batch(rows, length);
+  Windows batch = empty_batch(rows, length);
   for (int64_t b = 0; b < rows; ++b) append_window(batch, tokens, g.integer(size - length));
   return batch;
 }
@@ -89,11 +89,11 @@ int64_t window_count(std::span<const int32_t> tokens, int64_t length) {
   return tokens.empty() ? 0 : (static_cast<int64_t>(tokens.size()) - 1) / length;
 }
 
-Batch window_batch(std::span<const int32_t> tokens, int64_t first, int64_t rows, int64_t length) {
+Windows window_batch(std::span<const int32_t> tokens, int64_t first, int64_t rows, int64_t length) {
   const int64_t count = window_count(tokens, length);
   check(first >= 0 && rows >= 1 && first <= count - rows,
         "window_batch: windows [{}, {}) requested, the text has {} of length {}", first, first + rows, count, length);
-  Batch batch = empty_batch(rows, length);
+  Windows batch = empty_batch(rows, length);
   for (int64_t b = 0; b < rows; ++b) append_window(batch, tokens, (first + b) * length);
   return batch;
 }

@@ -18,7 +18,7 @@ std::string read_file(const std::string& path);
 std::string unix_text(std::string text, const std::string& name, std::string& note);
 
 // Windows of a token stream and the token that follows each position, the input of nn::Transformer.
-struct Batch {
+struct Windows {
   int64_t rows = 0;        // B
   int64_t length = 0;      // T
   std::vector<int32_t> x;  // [B, T] row-major
@@ -34,11 +34,11 @@ TextData split_text(std::vector<int32_t> tokens, double train_share = 0.9);
 
 // B windows of length T at independent uniform starts. All randomness comes from `g`: its state before the call is the
 // data cursor, and restoring it repeats the batch. Throws Error if the text is not longer than T.
-Batch random_batch(std::span<const int32_t> tokens, int64_t rows, int64_t length, Generator& g);
+Windows random_batch(std::span<const int32_t> tokens, int64_t rows, int64_t length, Generator& g);
 
 // Number of non-overlapping windows of length T, each with a following token for every position.
 int64_t window_count(std::span<const int32_t> tokens, int64_t length);
 // Windows [first, first + rows). A pass over all windows reads each once and gives an exact validation loss.
-Batch window_batch(std::span<const int32_t> tokens, int64_t first, int64_t rows, int64_t length);
+Windows window_batch(std::span<const int32_t> tokens, int64_t first, int64_t rows, int64_t length);
 
 }  // namespace pg

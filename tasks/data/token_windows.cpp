@@ -126,8 +126,8 @@ TokenWindows::TokenWindows(std::vector<TokenRange> ranges, int64_t length)
   }
 }
 
-Batch TokenWindows::batch(const std::vector<int64_t>& windows) const {
-  Batch batch = {.rows = std::ssize(windows), .length = length_, .x = {}, .y = {}};
+Windows TokenWindows::batch(const std::vector<int64_t>& windows) const {
+  Windows batch = {.rows = std::ssize(windows), .length = length_, .x = {}, .y = {}};
   std::vector<int32_t> ids(static_cast<size_t>(length_) + 1);
   for (const int64_t window : windows) {
     check(window >= 0 && window < count(), "TokenWindows: expected a window in [0, {}), got {}", count(), window);
@@ -140,7 +140,7 @@ Batch TokenWindows::batch(const std::vector<int64_t>& windows) const {
   return batch;
 }
 
-Batch TokenWindows::batch(int64_t first, int64_t rows) const {
+Windows TokenWindows::batch(int64_t first, int64_t rows) const {
   std::vector<int64_t> windows(static_cast<size_t>(rows));
   std::iota(windows.begin(), windows.end(), first);
   return batch(windows);
@@ -150,7 +150,7 @@ ShuffledWindows::ShuffledWindows(TokenWindows windows, uint64_t seed) : windows_
   check(windows_.count() > 0, "ShuffledWindows: there is no window");
 }
 
-Batch ShuffledWindows::next(int64_t rows) {
+Windows ShuffledWindows::next(int64_t rows) {
   std::vector<int64_t> chosen;
   for (int64_t b = 0; b < rows; ++b, ++drawn) {
     const auto epoch = static_cast<uint64_t>(drawn / windows_.count());

@@ -42,9 +42,9 @@ class TokenWindows {
 
   int64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
   // x and y [B, T] of these windows. Error for an index outside [0, count()), and of TokenFile::read.
-  Batch batch(const std::vector<int64_t>& windows) const;
+  Windows batch(const std::vector<int64_t>& windows) const;
   // The windows [first, first + rows).
-  Batch batch(int64_t first, int64_t rows) const;
+  Windows batch(int64_t first, int64_t rows) const;
 
  private:
   std::vector<TokenRange> ranges_;
@@ -60,7 +60,7 @@ class ShuffledWindows {
   ShuffledWindows(TokenWindows windows, uint64_t seed);
 
   // The next B windows. The last batch of an epoch is filled with windows of the next epoch.
-  Batch next(int64_t rows);
+  Windows next(int64_t rows);
   const TokenWindows& windows() const { return windows_; }
 
   int64_t drawn = 0;

@@ -299,7 +299,7 @@ TEST_CASE("CS336 packed dataset: texts with their ends are cut into windows and 
     ids.push_back(kEnd);
   }
   REQUIRE(window_count(ids, 5) == 4);  // 22 ids: 4 windows with a target for each of 5 inputs, 1 id is left
-  const pg::Batch all = window_batch(ids, 0, 4, 5);
+  const pg::Windows all = window_batch(ids, 0, 4, 5);
   REQUIRE((all.rows == 4 && all.length == 5));
   for (size_t i = 0; i < 20; ++i) {
     CHECK(all.x[i] == ids[i]);

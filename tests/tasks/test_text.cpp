@@ -115,7 +115,7 @@ TEST_CASE("random batches are windows with their successors and resume from the 
   Generator g(7);
   random_batch(tokens, 3, 8, g);
   const Generator saved = g;
-  const Batch batch = random_batch(tokens, 4, 8, g);
+  const Windows batch = random_batch(tokens, 4, 8, g);
   REQUIRE(batch.x.size() == 32);
   for (size_t i = 0; i < 32; ++i) {
     CHECK(batch.y[i] == batch.x[i] + 1);
@@ -140,7 +140,7 @@ TEST_CASE("windows cover the text once", "[text]") {
   CHECK(window_count(tokens, 7) == 7);
   CHECK(window_count(tokens, 50) == 0);
   CHECK(window_count({}, 7) == 0);
-  const Batch all = window_batch(tokens, 0, 7, 7);
+  const Windows all = window_batch(tokens, 0, 7, 7);
   for (size_t i = 0; i < 49; ++i) {
     CHECK(all.x[i] == tokens[i]);
     CHECK(all.y[i] == tokens[i + 1]);

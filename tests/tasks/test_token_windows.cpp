@@ -115,7 +115,7 @@ TEST_CASE("an epoch of ShuffledWindows has every window once", "[token_file]") {
   CHECK(count_tokens(split.val) == 9);
   const TokenWindows windows(split.train, 4);
   REQUIRE(windows.count() == 20);
-  const Batch eleventh = windows.batch(9, 2);  // the last of a file and the first of the next
+  const Windows eleventh = windows.batch(9, 2);  // the last of a file and the first of the next
   CHECK(eleventh.x == std::vector<int32_t>{10, 11, 12, 13, 0, 1, 2, 3});
   CHECK(eleventh.y == std::vector<int32_t>{11, 12, 13, 14, 1, 2, 3, 4});
   CHECK(contains(error_of([&] { windows.batch(19, 2); }), "in [0, 20), got 20"));
@@ -123,7 +123,7 @@ TEST_CASE("an epoch of ShuffledWindows has every window once", "[token_file]") {
   ShuffledWindows shuffled(windows, 3);
   std::vector<std::vector<int32_t>> all;
   for (int i = 0; i < 20; ++i) {  // four epochs
-    const Batch batch = shuffled.next(4);
+    const Windows batch = shuffled.next(4);
     for (int64_t b = 0; b < 4; ++b) all.emplace_back(batch.x.begin() + b * 4, batch.x.begin() + (b + 1) * 4);
   }
   CHECK(shuffled.drawn == 80);
@@ -142,7 +142,7 @@ TEST_CASE("an epoch of ShuffledWindows has every window once", "[token_file]") {
   // From any number drawn on, the batches are the same, whatever their size.
   ShuffledWindows resumed(windows, 3);
   resumed.drawn = 33;
-  const Batch rest = resumed.next(47);
+  const Windows rest = resumed.next(47);
   for (size_t i = 0; i < 47; ++i) {
     CHECK(std::equal(all[33 + i].begin(), all[33 + i].end(), rest.x.begin() + static_cast<int64_t>(i) * 4));
   }

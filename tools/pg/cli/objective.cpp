@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kSampleTokens = 100;
 constexpr SampleOptions kSampling = {.temperature = 0.8};
 
-TokenBatch next_token(const Batch& windows, const TransformerConfig&, Generator&) {
+TokenBatch next_token(const Windows& windows, const TransformerConfig&, Generator&) {
   const Shape shape = {windows.rows, windows.length};
   return {Tensor::from(windows.x, shape), Tensor::from(windows.y, shape)};
 }
@@ -30,7 +30,7 @@ std::vector<int32_t> continuation(Transformer& model, const std::vector<int32_t>
 int32_t mask_id(const TransformerConfig& model) { return static_cast<int32_t>(model.vocab_size - 1); }
 
 template <MaskedTokens (*mask)(const Tensor&, int32_t, Generator&)>
-TokenBatch masked(const Batch& windows, const TransformerConfig& model, Generator& generator) {
+TokenBatch masked(const Windows& windows, const TransformerConfig& model, Generator& generator) {
   const MaskedTokens tokens = mask(Tensor::from(windows.x, {windows.rows, windows.length}), mask_id(model), generator);
   TokenBatch batch{tokens.ids, tokens.targets};
   batch.weights = tokens.weights;

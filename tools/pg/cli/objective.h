@@ -19,8 +19,8 @@ struct Objective {
   std::string_view bound;  // what to write before a loss, bits or perplexity: "at most " if it is an upper bound
   std::string_view note;   // what to write after an evaluation on one batch per window
   // The batch of these windows for a step, and for an evaluation.
-  TokenBatch (*training)(const Batch& windows, const TransformerConfig& model, Generator& generator);
-  TokenBatch (*evaluation)(const Batch& windows, const TransformerConfig& model, Generator& generator);
+  TokenBatch (*training)(const Windows& windows, const TransformerConfig& model, Generator& generator);
+  TokenBatch (*evaluation)(const Windows& windows, const TransformerConfig& model, Generator& generator);
   // A hundred tokens at temperature 0.8: after the prompt, or at most a whole context without it.
   std::vector<int32_t> (*sample)(Transformer& model, const std::vector<int32_t>& prompt, uint64_t seed);
 

@@ -39,7 +39,7 @@ double text_loss(Transformer& model, const std::vector<int32_t>& ids) {
   EvalMode eval_mode(model);
   const int64_t length = model.config.block_size, windows = window_count(ids, length);
   double nats = 0;
-  const auto add = [&](const Batch& batch) {
+  const auto add = [&](const Windows& batch) {
     const Shape shape = {batch.rows, batch.length};
     CrossEntropyOptions options;
     options.reduction = Reduction::sum;

@@ -41,9 +41,9 @@ struct TrainText {
   int64_t tokens = 0;  // of training and validation
   // Batches [rows, --context]. Those of a text begin at random tokens. Those of token files are windows of
   // ShuffledWindows in training, and random ones in validation.
-  std::function<Batch(int64_t rows, Generator&)> train_batch, val_batch;
-  int64_t val_windows = 0;                                             // windows of the whole validation text
-  std::function<Batch(int64_t first, int64_t rows)> val_window_batch;  // the windows [first, first + rows)
+  std::function<Windows(int64_t rows, Generator&)> train_batch, val_batch;
+  int64_t val_windows = 0;                                               // windows of the whole validation text
+  std::function<Windows(int64_t first, int64_t rows)> val_window_batch;  // the windows [first, first + rows)
   std::shared_ptr<ShuffledWindows> shuffled = {};  // of token files: its `drawn` belongs to the state of the run
   double bits_per_nat = 0;                   // times the loss in nats per token: bits per byte of the validation text
   std::map<std::string, std::string> texts;  // checkpoint metadata: the tokenizer, names and checksums of the texts
