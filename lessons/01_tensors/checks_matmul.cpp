@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "lessons/01_tensors/checks.h"
-#include "lessons/kit/clock.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson01 {
 namespace {
@@ -63,9 +63,9 @@ bool whole_numbers(Grader& g, const Impl& impl, int64_t m, int64_t n, int64_t k,
 
 double seconds_of(void (*f)(View, View, View), const Tensor& c, const Tensor& a, const Tensor& b) {
   c.fill(NAN);
-  const double start = kit::thread_seconds();
+  const double start = thread_seconds();
   f(c, a, b);
-  return kit::thread_seconds() - start;
+  return thread_seconds() - start;
 }
 
 }  // namespace

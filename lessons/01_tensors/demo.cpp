@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "lessons/01_tensors/lesson.h"
-#include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/parallel.h"
 #include "tensor/cpu/simd/fma_probe.h"
 #include "tensor/kernels.h"
@@ -18,9 +18,9 @@ double peak_gflops() {
   double best = 0;
   float seed = 0;
   for (int repeat = 0; repeat < 7; ++repeat) {
-    const double start = kit::thread_seconds();
+    const double start = thread_seconds();
     seed = 1e-9f * cpu::fma_rounds(rounds, seed);
-    best = std::max(best, 1e-9 * cpu::fma_flops(rounds) / (kit::thread_seconds() - start));
+    best = std::max(best, 1e-9 * cpu::fma_flops(rounds) / (thread_seconds() - start));
   }
   return seed < 1 ? best : 0;  // the result is used, so the loop is not optimised away
 }
@@ -78,14 +78,14 @@ void show_views(kit::Demo& demo, const Impl& impl) {
   demo.say("Now x[1, 2] = 60. The transpose was made before, and yet t[2, 1] is {}: nothing was ever copied.", seen);
 
   const Tensor big = Tensor::zeros({4096, 4096});
-  const double start = kit::wall_seconds();
+  const double start = wall_seconds();
   constexpr int kTimes = 1000;
   int64_t rows = 0;
   for (int i = 0; i < kTimes; ++i) rows += impl.view_transpose(big, 0, 1).size(0);
-  const double view = (kit::wall_seconds() - start) / kTimes;
-  const double copy_start = kit::wall_seconds();
+  const double view = (wall_seconds() - start) / kTimes;
+  const double copy_start = wall_seconds();
   const Tensor copied = big.view_transpose(0, 1).contiguous_copy();
-  const double copy = kit::wall_seconds() - copy_start;
+  const double copy = wall_seconds() - copy_start;
   demo.line("transposing {} x {} numbers: {:.0f} ns as a view, {:.0f} ms as a copy", rows / kTimes, copied.size(1),
             view * 1e9, copy * 1e3);
   demo.claim("copy / view, time of a 4096 x 4096 transpose", copy / view, "x", kit::at_least(1000));
@@ -133,14 +133,14 @@ void show_race(kit::Demo& demo, const Impl& impl) {
   const auto engine = [&] { cpu_kernels().matmul(c, a, b, {}); };
 
   demo.status("naive ...");
-  const double naive = speed([&] { matmul_naive(first, a, b); }, n, kit::thread_seconds);
+  const double naive = speed([&] { matmul_naive(first, a, b); }, n, thread_seconds);
   // The speed of a product, and how far it is from the naive one: c is full of NaN before.
   struct Result {
     double gflops, difference;
   };
   const auto race = [&](auto&& multiply) {
     c.fill(NAN);
-    const double gflops = speed(multiply, n, kit::thread_seconds);
+    const double gflops = speed(multiply, n, thread_seconds);
     return Result{gflops, largest_difference(c, first)};
   };
   demo.status("blocked ...");
@@ -168,7 +168,7 @@ void show_race(kit::Demo& demo, const Impl& impl) {
   demo.gap();
   if (threads > 1) {
     demo.line("the engine on {} threads, by the clock on the wall: {:.1f} GFLOP/s", threads,
-              speed(engine, n, kit::wall_seconds));
+              speed(engine, n, wall_seconds));
   }
   demo.claim("blocked / naive", blocked.gflops / naive, "x", kit::at_least(1.5));
   demo.claim("vector / naive", vector.gflops / naive, "x", kit::at_least(5));

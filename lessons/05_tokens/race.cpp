@@ -1,9 +1,9 @@
 // The demonstration of lesson 5, third part: how fast a text is encoded, and that it comes back.
 // Full optimisation: it times encoders.
 #include "lessons/05_tokens/demo.h"
-#include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
 #include "tasks/bpe/piece_cache.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson05 {
 namespace {
@@ -24,9 +24,9 @@ Lap lap(const std::string& name, const std::vector<std::string_view>& pieces, F&
   for (const std::string_view p : pieces) bytes += static_cast<double>(p.size());
   for (int round = 0; round < 2; ++round) {
     result.ids.clear();
-    const double start = kit::thread_seconds();
+    const double start = thread_seconds();
     for (const std::string_view p : pieces) piece(p, result.ids);
-    result.rate = bytes / 1e6 / std::max(kit::thread_seconds() - start, 1e-9);
+    result.rate = bytes / 1e6 / std::max(thread_seconds() - start, 1e-9);
   }
   return result;
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "lessons/10_rlvr/checks.h"
-#include "lessons/kit/clock.h"
+#include "tensor/base/clock.h"
 
 namespace pg::lesson10 {
 namespace {
@@ -78,9 +78,9 @@ void show_attacks(kit::Demo& demo, const Impl& impl) {
     bool pays = false;
     double fastest = 1;
     for (int repeat = 0; repeat < 3; ++repeat) {
-      const double start = kit::thread_seconds();
+      const double start = thread_seconds();
       pays = ours(impl, a);
-      fastest = std::min(fastest, kit::thread_seconds() - start);
+      fastest = std::min(fastest, thread_seconds() - start);
     }
     slowest = std::max(slowest, fastest);
     std::string shown = quoted(a.text);

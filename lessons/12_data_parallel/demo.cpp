@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lessons/12_data_parallel/checks.h"
+#include "tensor/base/clock.h"
 #include "tensor/comm/launch.h"
 #include "tensor/comm/ring.h"
 
@@ -111,9 +112,9 @@ void show_cost(kit::Demo& demo, const Impl& impl) {
   run_ring(n, [&](Ring& ring) {
     std::vector<float> x(length, 1.0F);
     for (int i = 0; i < times; ++i) {
-      const double start = seconds();
+      const double start = wall_seconds();
       all_reduce(impl, ring, x);
-      if (ring.rank() == 0) ring_times.push_back(seconds() - start);
+      if (ring.rank() == 0) ring_times.push_back(wall_seconds() - start);
     }
   });
   const SharedNumbers shared(times);
@@ -123,9 +124,9 @@ void show_cost(kit::Demo& demo, const Impl& impl) {
       [&](Comm& comm) {
         const Tensor x = Tensor::ones({static_cast<int64_t>(length)}, f32);
         for (size_t i = 0; i < times; ++i) {
-          const double start = seconds();
+          const double start = wall_seconds();
           comm.all_reduce(x);
-          if (comm.rank() == 0) shared.all()[i] = static_cast<float>(seconds() - start);
+          if (comm.rank() == 0) shared.all()[i] = static_cast<float>(wall_seconds() - start);
         }
         return 0;
       },

@@ -2,7 +2,6 @@
 // The demonstration of lesson 12 by part.
 #include <sys/mman.h>
 
-#include <chrono>
 #include <string>
 
 #include "lessons/12_data_parallel/lesson.h"
@@ -34,9 +33,5 @@ class SharedNumbers {
   size_t bytes_;
   float* data_;
 };
-
-inline double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace pg::lesson12

@@ -1,6 +1,5 @@
 #pragma once
 // The demonstration of lesson 13: what its parts share.
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -33,9 +32,6 @@ void train(kit::Demo& demo, const Impl& impl, const Stories& stories, Variant& v
 // Nats per character on the first windows of a text. For a denoiser the bound, with one draw of masks per window.
 double loss_of(const Impl& impl, const Stories& stories, const Transformer& model, std::span<const int32_t> text);
 
-inline double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 // The number of elements whose bits differ in two f32 tensors of equal shape.
 int64_t different_bits(const Tensor& a, const Tensor& b);
 // The largest difference, divided by the largest value of b.

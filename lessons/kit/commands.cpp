@@ -3,7 +3,6 @@
 
 #include <sys/wait.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "lessons/kit/record.h"
 #include "lessons/kit/source.h"
 #include "tensor/base/atomic_file.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/json.h"
 #include "tools/report/page.h"
 
@@ -112,14 +112,13 @@ void write_report(const std::string& path, const std::string& title, const std::
 // Runs the demonstration and prints its result. Returns the exit status.
 int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string> mine,
                 std::set<std::string> threw) {
-  const auto start = std::chrono::steady_clock::now();
+  const Timer timer;
   std::unique_ptr<DemoRecord> record;
   if (!options.report.empty()) record = std::make_unique<DemoRecord>();
   const Demo demo = run_demo(lesson, options, mine, threw, record);
   pg::check(options.pace.part <= demo.headings(), "--part {}: the demonstration has {} headings", options.pace.part,
             demo.headings());
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const double seconds = elapsed - demo.waited_seconds();
+  const double seconds = timer.seconds() - demo.waited_seconds();
 
   bool pass = threw.empty();
   Json claims = Json::array();

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <sstream>
 
 #include "lessons/kit/record.h"
+#include "tensor/base/clock.h"
 
 namespace pg::kit {
 namespace {
@@ -77,9 +77,9 @@ void Demo::wait(const std::string& prompt) {
   if (terminal) tcflush(STDIN_FILENO, TCIFLUSH);  // what was typed before the prompt is no answer to it
   const int ends_before = line_ends_;
   write(prompt);
-  const auto start = std::chrono::steady_clock::now();
+  const Timer timer;
   pace_.step = skip_line();
-  waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  waited_ += timer.seconds();
   // On a terminal Enter has begun a new line; the prompt is erased.
   write(!terminal || !pace_.step ? "\n" : style().live ? "\x1b[1A\r\x1b[K" : "");
   line_ends_ = terminal && pace_.step && style().live ? ends_before : 1;

@@ -17,11 +17,11 @@
 #include <thread>
 
 #include "lessons/kit/terminal.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/json.h"
-#include "tensor/poison.h"
+#include "tensor/storage.h"
 
 namespace pg::kit {
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -215,15 +215,13 @@ Outcome no_end(const CheckEntry& check, const TimeLimit& limit) {
   return outcome;
 }
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 // Reads what the child sends until it closes the pipe or its time is over. After a second it prints that the check is
 // still running.
-void read_report(int from, const CheckEntry& check, double seconds, Clock::time_point start, std::string& text) {
+void read_report(int from, const CheckEntry& check, double seconds, const Timer& timer, std::string& text) {
   constexpr double kQuiet = 1;
   bool told = false, ended = false;
   while (!ended) {
-    const double now = seconds_since(start);
+    const double now = timer.seconds();
     if (now >= seconds) break;
     if (!told && now >= kQuiet) {
       const std::string line = readable(fmt::format("  still running {} …", check.id));
@@ -243,9 +241,9 @@ void read_report(int from, const CheckEntry& check, double seconds, Clock::time_
 }
 
 // Waits for the child until its time is over, then kills it. Returns false if the child was killed.
-bool wait_for(pid_t child, double seconds, Clock::time_point start, int& status) {
+bool wait_for(pid_t child, double seconds, const Timer& timer, int& status) {
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (seconds_since(start) >= seconds) {
+    if (timer.seconds() >= seconds) {
       kill(child, SIGKILL);
       while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
       }
@@ -283,7 +281,7 @@ TimeLimit::TimeLimit() : TimeLimit(optimized_build() ? 8 : 40) {
 }
 
 Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit) {
-  const auto start = Clock::now();
+  const Timer timer;
   std::fflush(nullptr);
   int ends[2];
   pg::check(pipe(ends) == 0, "check: no pipe: {}", std::strerror(errno));
@@ -296,17 +294,17 @@ Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit) {
   }
   ::close(ends[1]);
   std::string text;
-  read_report(ends[0], check, limit.seconds(), start, text);
+  read_report(ends[0], check, limit.seconds(), timer, text);
   ::close(ends[0]);
   int status = 0;
-  const bool ended = wait_for(child, limit.seconds(), start, status);
+  const bool ended = wait_for(child, limit.seconds(), timer, status);
   std::optional<Outcome> outcome = unpack(text);
   if (!outcome) {
     outcome = ended ? ended_badly(status, text.empty() ? 0 : text[0]) : no_end(check, limit);
     outcome->cases.push_back(outcome->failure);
     if (!ended) limit.used_up();
   }
-  outcome->seconds = seconds_since(start);
+  outcome->seconds = timer.seconds();
   return *outcome;
 }
 

@@ -1,7 +1,6 @@
 // PPO in environments: rollout, GAE, minibatch updates.
 #include "rl/control/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <span>
@@ -10,6 +9,7 @@
 #include "nn/train/schedule.h"
 #include "rl/methods/kl.h"
 #include "rl/methods/statistics.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/random.h"
 
 namespace pg::rl {
@@ -126,15 +126,14 @@ EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make
 
 EnvReport EnvTrainer::step() {
   check(!done(), "EnvTrainer: all {} steps are done", config_.total_steps);
-  const auto begin = std::chrono::steady_clock::now();
+  const Timer timer;
   EnvReport report = update(rollout());
   steps_ += batch_size();
   report.steps = steps_;
   report.episodes = envs_.episodes();
   report.episode_return = envs_.mean_return();
   report.episode_length = envs_.mean_length();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  report.steps_per_second = static_cast<double>(batch_size()) / seconds.count();
+  report.steps_per_second = static_cast<double>(batch_size()) / timer.seconds();
   return report;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 // Time and memory of the parts of a step, and their speed beside what the machine could do.
-#include <chrono>
 #include <cstddef>
 #include <span>
 
 #include "nn/decode/generate.h"
 #include "rl/text/metrics.h"
+#include "tensor/base/clock.h"
 #include "tensor/storage.h"
 
 namespace pg::rl {
@@ -36,21 +36,6 @@ struct StepWork {
 // "time/slots_busy" if rows waited for a slot. With measured rates also "time/rollout_bound_share", the share of the
 // time that the bound explains, and "time/update_peak_share", the share of the arithmetic peak.
 void add_speed_metrics(Metrics& metrics, Transformer& model, const StepWork& work, const MachineRates& rates);
-
-class Timer {
- public:
-  // Seconds since the last lap, or since the beginning.
-  double lap() {
-    const auto now = Clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last_ = Clock::now();
-};
 
 // It resets the peak of the device's memory_stats().
 class PeakMemory {

@@ -2,8 +2,8 @@
 #include "tensor/measure/profile.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "tensor/base/clock.h"
 #include "tensor/format.h"
 
 namespace pg {
@@ -63,11 +63,11 @@ struct Timed;
 template <class... Args, void (*Kernels::*Member)(Args...), int Kernel, const Kernels& (*Table)()>
 struct Timed<Member, Kernel, Table> {
   static void call(Args... args) {
-    const auto start = std::chrono::steady_clock::now();
+    const Timer timer;
     (Table().*Member)(args...);
     ProfileEntry& entry = counters[Kernel];
     ++entry.calls;
-    entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    entry.seconds += timer.seconds();
     entry.flops += flops_of(args...);
     entry.bytes += (bytes_of(args) + ...);
   }

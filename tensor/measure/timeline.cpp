@@ -28,7 +28,7 @@ Timeline* Timeline::current() { return alive.load(std::memory_order_relaxed); }
 void Timeline::begin_step() {
   const std::lock_guard lock(mutex_);
   spans_.clear();
-  start_ = Clock::now();
+  start_ = wall_seconds();
   recording_ = true;
 }
 
@@ -37,11 +37,10 @@ void Timeline::end_step() {
   recording_ = false;
 }
 
-void Timeline::add(Lane lane, const char* what, Clock::time_point begin) {
+void Timeline::add(Lane lane, const char* what, double begin) {
   const std::lock_guard lock(mutex_);
-  const auto seconds = [&](Clock::time_point t) { return std::chrono::duration<double>(t - start_).count(); };
   if (!recording_ || begin < start_) return;
-  spans_.push_back({lane, what, seconds(begin), seconds(Clock::now())});
+  spans_.push_back({lane, what, begin - start_, wall_seconds() - start_});
 }
 
 std::vector<Timeline::Span> Timeline::spans() const {

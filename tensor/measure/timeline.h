@@ -2,10 +2,11 @@
 // When the parts of a step ran: what the caller's thread computed, and which collectives ran beside it. While a
 // Timeline is alive, this process records spans; otherwise a TimelineSpan costs a comparison.
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "tensor/base/clock.h"
 
 namespace pg {
 
@@ -41,11 +42,10 @@ class Timeline {
 
  private:
   friend class TimelineSpan;
-  using Clock = std::chrono::steady_clock;
-  void add(Lane lane, const char* what, Clock::time_point begin);
+  void add(Lane lane, const char* what, double begin);  // at wall_seconds()
 
   mutable std::mutex mutex_;
-  Clock::time_point start_ = Clock::now();
+  double start_ = wall_seconds();
   bool recording_ = false;
   std::vector<Span> spans_;
 };
@@ -54,7 +54,7 @@ class Timeline {
 class TimelineSpan {
  public:
   TimelineSpan(Timeline::Lane lane, const char* what) : lane_(lane), what_(Timeline::current() ? what : nullptr) {
-    if (what_) begin_ = Timeline::Clock::now();
+    if (what_) begin_ = wall_seconds();
   }
   ~TimelineSpan() {
     Timeline* timeline = what_ ? Timeline::current() : nullptr;
@@ -65,7 +65,7 @@ class TimelineSpan {
  private:
   Timeline::Lane lane_;
   const char* what_;
-  Timeline::Clock::time_point begin_;
+  double begin_ = 0;
 };
 
 }  // namespace pg

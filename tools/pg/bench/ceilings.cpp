@@ -2,10 +2,10 @@
 #include "tools/pg/bench/ceilings.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
+#include "tensor/base/clock.h"
 #include "tensor/base/parallel.h"
 #include "tensor/cpu/simd/fma_probe.h"
 
@@ -41,15 +41,14 @@ Timing timing_of(std::vector<double> samples) {
 }
 
 Timing time_of(const std::function<void()>& f, int repeat) {
-  using Clock = std::chrono::steady_clock;
   constexpr double long_enough = 0.01;
   std::vector<double> samples;
   int64_t calls = 1;
   f();
   while (static_cast<int>(samples.size()) < repeat) {
-    const auto start = Clock::now();
+    const Timer timer;
     for (int64_t i = 0; i < calls; ++i) f();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = timer.seconds();
     const double one = seconds / static_cast<double>(calls);
     if (seconds < long_enough / 2) {
       calls = std::max(calls + 1, static_cast<int64_t>(long_enough / one));  // too short to be a sample

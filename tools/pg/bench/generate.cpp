@@ -2,9 +2,9 @@
 #include "nn/decode/generate.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "nn/variants/int8.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/bench/bench.h"
 #include "tools/pg/bench/ceilings.h"
@@ -46,8 +46,6 @@ struct Timed {
 // comes in between: on a GPU a run with these options records the graphs that the later ones launch.
 Timed time_generation(Transformer& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat,
                       bool greedy = true) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
   Timed timed;
   std::vector<double> first_samples, rest_samples;
   GenerateOptions options;
@@ -58,18 +56,18 @@ Timed time_generation(Transformer& model, const std::vector<std::vector<int32_t>
     options.greedy = greedy || run == 0;
     const size_t all_tokens = prompts.size() * static_cast<size_t>(tokens);
     size_t made = 0;
-    const auto start = Clock::now();
-    auto first = start, last = start;
+    const Timer timer;
+    double first = 0, last = 0;
     options.on_token = [&](int64_t, int32_t) {
       ++made;
-      if (made == prompts.size()) first = Clock::now();
-      if (made == all_tokens) last = Clock::now();
+      if (made == prompts.size()) first = timer.seconds();
+      if (made == all_tokens) last = timer.seconds();
     };
     const std::vector<Generated> all = sampler.generate(prompts, options);
     check(made == all_tokens, "bench: {} tokens were generated instead of {}", made, all_tokens);
     if (run >= warm_up) {
-      first_samples.push_back(seconds(first - start));
-      if (tokens > 1) rest_samples.push_back(seconds(last - first) / static_cast<double>(tokens - 1));
+      first_samples.push_back(first);
+      if (tokens > 1) rest_samples.push_back((last - first) / static_cast<double>(tokens - 1));
     }
     if (run > 0) continue;
     timed.log_probs.resize(static_cast<size_t>(std::min<int64_t>(tokens, 3)));

@@ -85,16 +85,14 @@ Progress::~Progress() {
 }
 
 void Progress::update(int64_t done, const std::string& status) {
-  const auto now = Clock::now();
+  const double seconds = timer_.seconds();
   const int64_t tenth = total_ > 0 ? done * 10 / total_ : 10;
-  const bool draw =
-      columns_ > 0 ? !drawn_ || done == total_ || now - last_ > std::chrono::milliseconds(100) : tenth > tenth_;
+  const bool draw = columns_ > 0 ? !drawn_ || done == total_ || seconds - last_ > 0.1 : tenth > tenth_;
   if (!draw) return;
-  last_ = now;
+  last_ = seconds;
   tenth_ = tenth;
 
   std::string line = fmt::format("{:3}%  step {}/{}  {}", total_ > 0 ? done * 100 / total_ : 100, done, total_, status);
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
   if (done == total_)
     line += fmt::format("  took {}", format_duration(seconds));
   else if (done > start_)

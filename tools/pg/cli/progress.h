@@ -2,12 +2,13 @@
 // Status text of a long computation, which is not part of its result: remarks such as file locations, and progress.
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "tensor/base/clock.h"
 
 namespace pg {
 
@@ -49,12 +50,12 @@ class Progress {
 
  private:
   void erase();
-  using Clock = std::chrono::steady_clock;
   int64_t start_, total_, tenth_ = -1;
   std::FILE* out_;
   int columns_;
   bool drawn_ = false;
-  Clock::time_point begin_ = Clock::now(), last_;
+  Timer timer_;
+  double last_ = 0;  // seconds when the line was drawn
 };
 
 }  // namespace pg

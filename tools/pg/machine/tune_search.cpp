@@ -1,9 +1,9 @@
 #include "tools/pg/machine/tune_search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "tensor/base/clock.h"
 #include "tensor/base/error.h"
 #include "tensor/kernels.h"
 #include "tools/pg/bench/ceilings.h"
@@ -54,9 +54,9 @@ class Run {
 };
 
 double seconds_of(const Run& run, int calls) {
-  const auto start = std::chrono::steady_clock::now();
+  const Timer timer;
   for (int i = 0; i < calls; ++i) run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return timer.seconds();
 }
 
 // Sets, at its end, the tuning that was in use at its beginning.

@@ -1,11 +1,11 @@
 // A run of pg train: the model, the trainer, what is logged and saved, and the last lines.
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "nn/files/pretrained.h"
 #include "tensor/backend.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tools/pg/cli/model_options.h"
@@ -86,8 +86,6 @@ class TrainRun {
   int run();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void read_source();
   TransformerConfig settled_config() const;
   void make_model();
@@ -119,7 +117,7 @@ class TrainRun {
   double val_loss_ = 0;
   double rate_ = 0;    // tokens/s, an exponential moving average
   int64_t drawn_ = 0;  // ShuffledWindows::drawn after the finished steps
-  Clock::time_point begin_, last_;
+  Timer timer_, step_timer_;
 };
 
 TrainRun::TrainRun(const TrainOptions& options, Comm& comm) : o_(options), session_(comm, options.run, "train") {
@@ -218,10 +216,8 @@ std::map<std::string, std::string> TrainRun::texts() const {
 }
 
 void TrainRun::on_step(const StepReport& report) {
-  const auto now = Clock::now();
-  const double tokens_per_s = static_cast<double>(report.tokens) / std::chrono::duration<double>(now - last_).count();
+  const double tokens_per_s = static_cast<double>(report.tokens) / step_timer_.lap();
   rate_ = rate_ == 0 ? tokens_per_s : 0.95 * rate_ + 0.05 * tokens_per_s;
-  last_ = now;
   if (text_.shuffled) drawn_ = text_.shuffled->drawn;
   session_.log(
       report.step,
@@ -238,7 +234,7 @@ void TrainRun::print_sample(int64_t step) {
     append_text_sample(*session_.folder(), step, prompt, sample);
     session_.progress().print(fmt::format("sample at step {}:\n{}", step, with_bars(sample)));
   });
-  last_ = Clock::now();
+  step_timer_ = {};
 }
 
 void TrainRun::on_eval(int64_t step) {
@@ -259,17 +255,17 @@ void TrainRun::on_eval(int64_t step) {
   val_loss_ = final ? full_loss(*trainer_, text_, config_, std::min<int64_t>(64, o_.batch)) : estimate;
   session_.log_evaluation(step, {{"val_loss", val_loss_}, {"val_bits_per_byte", val_loss_ * text_.bits_per_nat}});
   val_text_ = fmt::format("  val {:.4f}", val_loss_);
-  last_ = Clock::now();
+  step_timer_ = {};
 }
 
 void TrainRun::save() {
   trainer_->save(checkpoint_path(session_.path()), texts());
   session_.saved();
-  last_ = Clock::now();
+  step_timer_ = {};
 }
 
 bool TrainRun::should_stop() const {
-  const bool over = o_.minutes > 0 && Clock::now() - begin_ >= std::chrono::duration<double>(60 * o_.minutes);
+  const bool over = o_.minutes > 0 && timer_.seconds() >= 60 * o_.minutes;
   return interrupted_anywhere(session_.comm()) || agreed(session_.comm(), over);
 }
 
@@ -279,7 +275,7 @@ int TrainRun::run() {
   remark(out_, "{}: {} {}, a vocabulary of {}; {} parameters; {}\n", text_.name, text_.tokens,
          characters_ ? "characters" : "tokens", text_.tokenizer->vocab_size(), count_parameters(*model_),
          session_.folder() ? session_.path() : fmt::format("rank {} of {}", comm.rank(), comm.size()));
-  begin_ = last_ = Clock::now();
+  timer_ = step_timer_ = {};
   TrainHooks hooks;
   hooks.on_step = [this](const StepReport& report) { on_step(report); };
   hooks.on_eval = [this](int64_t step) { on_eval(step); };

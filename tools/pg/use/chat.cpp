@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "nn/decode/decoder.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/puzzles/chat_task.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/table.h"
@@ -221,14 +221,14 @@ bool obey(const std::string& command, ChatOptions& o, Conversation& conversation
 }
 
 void answer(const std::string& message, const ChatOptions& o, Conversation& conversation) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Timer timer;
   const ChatAnswer answer = conversation.answer(message);
   if (o.json) {
     const Json line = {{"prompt", message},
                        {"text", answer.text},
                        {"tokens", answer.tokens},
                        {"finish", answer.limit.empty() ? "stop" : "length"},
-                       {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}};
+                       {"seconds", timer.seconds()}};
     fmt::print("{}", line.dump(-1, Json::Utf8::replace));
   } else if (!answer.limit.empty()) {
     remark(stderr, " [{}]", answer.limit);

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -10,6 +9,7 @@
 #include "nn/decode/generate.h"
 #include "nn/variants/unmask.h"
 #include "tensor/backend.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tools/pg/cli/commands.h"
@@ -162,9 +162,9 @@ class SampleWriter {
     options_.first_row = row_++;
     options_.on_token = [&](int64_t, int32_t token) { show(stop.take(decoder.push(token))); };
     options_.stop = [&](int64_t, std::span<const int32_t>) { return stop.stopped(); };
-    const auto begin = std::chrono::steady_clock::now();
+    const Timer timer;
     const Generated row = m_.model->config.causal ? sampler_.generate({prompt}, options_)[0] : fill(prompt);
-    sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    sample.seconds = timer.seconds();
     sample.tokens = row.tokens;
     sample.log_probs = row.log_probs;
     sample.stopped = row.finish == FinishReason::stop;

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -14,6 +13,7 @@
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/data/text_data.h"
 #include "tensor/base/atomic_file.h"
+#include "tensor/base/clock.h"
 #include "tensor/base/error.h"
 #include "tensor/base/files/mapped_file.h"
 #include "tensor/base/json.h"
@@ -37,9 +37,6 @@ struct TokenizeOptions {
   std::string separator = "none";  // of the texts in a file or standard input
   bool plain = false, ignore_special = false, json = false;
 };
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 std::unique_ptr<Tokenizer> tokenizer_of(const TokenizeOptions& o) {
   check(!o.tokenizer.empty(), "tokenize {}: --tokenizer is missing: a file or folder of a tokenizer", o.action);
@@ -133,9 +130,9 @@ int run_count(const TokenizeOptions& o) {
   const std::vector<std::string> texts = texts_of(o);
   int64_t bytes = 0, tokens = 0;
   for (const std::string& text : texts) bytes += std::ssize(text);
-  const Clock::time_point begin = Clock::now();
+  const Timer timer;
   const auto encoded = encode(o, *tokenizer, texts);
-  const double seconds = seconds_since(begin);
+  const double seconds = timer.seconds();
   for (const auto& ids : encoded) tokens += std::ssize(ids);
   const double per_token = tokens > 0 ? static_cast<double>(bytes) / static_cast<double>(tokens) : 0;
   if (o.json) {
@@ -168,12 +165,12 @@ int run_train(const TokenizeOptions& o) {
   options.progress = [&](int64_t done, int64_t total) {
     if (terminal) remark(stderr, "\r{} of {} tokens\x1b[K", done, total);
   };
-  const Clock::time_point begin = Clock::now();
+  const Timer timer;
   const BpeTokenizer tokenizer = train_bpe(texts, options);
   if (terminal) remark(stderr, "\r\x1b[K");
   write_file_atomically(path, tokenizer.to_json() + "\n");
   fmt::print("{}: {} tokens\n", path, tokenizer.vocab_size());
-  remark(stderr, "{:.2f} s\n", seconds_since(begin));
+  remark(stderr, "{:.2f} s\n", timer.seconds());
   if (tokenizer.vocab_size() < o.vocab_size) {
     remark(stderr, "the text has no more pairs: {} tokens instead of {}\n", tokenizer.vocab_size(), o.vocab_size);
   }
@@ -185,10 +182,10 @@ class PackProgress {
  public:
   ~PackProgress() { erase(); }
   void update(int64_t done, int64_t all, int64_t tokens) {
-    const Clock::time_point now = Clock::now();
-    if (!terminal_ || now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    const double seconds = seconds_since(begin_), share = static_cast<double>(done) / static_cast<double>(all);
+    const double seconds = timer_.seconds();
+    if (!terminal_ || seconds - last_ < 0.1) return;
+    last_ = seconds;
+    const double share = static_cast<double>(done) / static_cast<double>(all);
     erase();
     remark(stderr, "{:3.0f}%  {:.0f} of {:.0f} MB  {} tokens  {:.1f} MB/s  {} left", 100 * share,
            static_cast<double>(done) / 1e6, static_cast<double>(all) / 1e6, tokens,
@@ -202,7 +199,8 @@ class PackProgress {
     drawn_ = false;
   }
   bool terminal_ = isatty(STDERR_FILENO) == 1, drawn_ = false;
-  Clock::time_point begin_ = Clock::now(), last_;
+  Timer timer_;
+  double last_ = -1;  // seconds when the line was drawn
 };
 
 int run_pack(const TokenizeOptions& o) {
@@ -211,7 +209,7 @@ int run_pack(const TokenizeOptions& o) {
         kTokenFileEnding, o.out);
   const auto tokenizer = tokenizer_of(o);
   catch_interrupt();
-  const Clock::time_point begin = Clock::now();
+  const Timer timer;
   std::optional<PackProgress> progress(std::in_place);
   PackOptions options = {.paths = o.inputs, .end_texts = !o.plain, .special_tokens = !o.ignore_special};
   if (o.separator != "none") options.separator = separator_of(o);
@@ -238,12 +236,12 @@ int run_pack(const TokenizeOptions& o) {
                        {"texts", h.texts},
                        {"vocabulary", h.vocab_size},
                        {"bytes_per_id", h.width},
-                       {"seconds", seconds_since(begin)}};
+                       {"seconds", timer.seconds()}};
     fmt::print("{}\n", line.dump());
   } else {
     fmt::print("{}: {} tokens of {} texts, {} bytes of text, {} bytes per id\n", o.out, h.tokens, h.texts, h.bytes,
                h.width);
-    remark(stderr, "{:.2f} s\n", seconds_since(begin));
+    remark(stderr, "{:.2f} s\n", timer.seconds());
   }
   return 0;
 }
