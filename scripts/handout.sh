@@ -1,7 +1,8 @@
 #!/bin/sh
 # handout.sh DIR: writes a copy of the tree for learners to DIR, which must be new or empty. It has no answers.h, no
-# mutants* (tables of wrong answers), and none of the headers that only those include. Each lesson has its exercise as
-# made from answers.h, and a copy of it, exercise.stub, for ./lessonN reset.
+# mutants* (tables of wrong answers), and none of the headers that only those include. The known mistakes stay, because
+# the checks run them. Each lesson has its exercise as made from answers.h, and a copy of it, exercise.stub, for
+# ./lessonN reset.
 set -eu
 fail() {
   echo "handout: $1" >&2

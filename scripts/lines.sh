@@ -24,20 +24,21 @@ do core=$more; done
 within 'lines: the core' "$(cat $core | wc -l)" 8000
 # shellcheck disable=SC2086
 within 'files: the core' "$(printf '%s\n' $core | wc -l)" 79
-within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82580
-within 'lines: lessons' "$(lines_of lessons)" 33730
+within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82640
+within 'lines: lessons' "$(lines_of lessons)" 33740
 within 'lines: tests' "$(lines_of tests)" 49230
 within 'files' "$(git ls-files | wc -l)" 1690
 
 # The files that "Read the engine in an evening" lists, and the number of lines that it states.
-section=$(sed -n '/^## Read the engine in an evening/,/^After them/p' docs/ARCHITECTURE.md | sed '$d')
+section=$(sed -n '/^## Read the engine in an evening/,/^Beside them/p' docs/ARCHITECTURE.md | sed '$d')
 stated=$(echo "$section" | sed -n 's/.*about \([0-9]*\),\([0-9]*\) lines.*/\1\2/p')
 # shellcheck disable=SC2016  # the backquotes are those of Markdown
 path=$(echo "$section" | grep -oE '`[a-z0-9_/]+\.(h|cpp|def)`' | tr -d '`')
 # shellcheck disable=SC2086  # a list of files
 length=$(cat $path | wc -l)
 printf '%-52s %7d, stated %d\n' 'lines of the reading path' "$length" "$stated"
-if [ $((length - stated)) -gt 100 ] || [ $((stated - length)) -gt 100 ]; then
+off=$((length > stated ? length - stated : stated - length))
+if [ $((off * 100)) -gt $((stated * 3)) ]; then
   echo "FAILED: docs/ARCHITECTURE.md, \"Read the engine in an evening\", states about $stated lines; its files have $length"
   bad=1
 fi

@@ -232,11 +232,13 @@ constexpr Text (*kCatalogue[])(const Value&, const Value&) = {
 
 std::string diagnose(const Value& got, const Value& want, const Compare& how) {
   if (same(got, want)) return float_precision(got, want, how.rtol == 0);
-  for (const auto& mistakes : {how.mistakes, how.more_mistakes ? how.more_mistakes() : std::vector<Mistake>()}) {
-    for (const Mistake& mistake : mistakes) {
-      if (same(got, mistake.value)) return mistake.says;
-    }
-  }
+  const auto said_of = [&](const std::vector<Mistake>& mistakes) -> std::string {
+    const auto at = std::find_if(mistakes.begin(), mistakes.end(), [&](const auto& m) { return same(got, m.value); });
+    return at == mistakes.end() ? "" : at->says;
+  };
+  std::string says = said_of(how.mistakes);
+  if (says.empty() && how.more_mistakes) says = said_of(how.more_mistakes());
+  if (!says.empty()) return says;
   if (!(got.shape == want.shape)) return wrong_shape(got, want).value_or("");
   if (how.gradient && zeros(got, want))
     return "no gradient arrives: detach(), or a number in place of a tensor, cuts the tape";

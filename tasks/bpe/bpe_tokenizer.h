@@ -55,8 +55,8 @@ class BpeTokenizer : public Tokenizer {
   std::vector<std::vector<int32_t>> encode_batch(std::span<const std::string_view> texts,
                                                  const EncodeOptions& options = {}) const;
 
-  // Whether a text may be cut at every line_cut (line_cut.h): the ids of the two parts, encoded without `surround`, are
-  // those of the whole. True for the pre-tokenizers of split_patterns(), unless an added token has a line feed, or
+  // Whether a text may be cut at every line_cut (piece_counts.h): the ids of the two parts, encoded without `surround`,
+  // are those of the whole. True for the pre-tokenizers of split_patterns(), unless an added token has a line feed, or
   // takes the white space before it along and does not begin with an ASCII punctuation character.
   bool splits_at_line_cuts() const;
 

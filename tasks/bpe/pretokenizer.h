@@ -36,8 +36,8 @@ class Pretokenizer {
 
   // A text that does not begin with a space gets one (ByteLevel's add_prefix_space).
   bool adds_space() const { return adds_space_; }
-  // Whether a text may be cut at every line_cut (line_cut.h): the pieces of the two parts, split one by one, are those
-  // of the whole. True for split_patterns() and what is made of the same regular expressions.
+  // Whether a text may be cut at every line_cut (piece_counts.h): the pieces of the two parts, split one by one, are
+  // those of the whole. True for split_patterns() and what is made of the same regular expressions.
   bool splits_at_line_cuts() const;
   const std::string& json() const { return json_; }
 

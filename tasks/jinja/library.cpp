@@ -361,6 +361,8 @@ Value method_of(const Value& value, const std::string& name) {
   for (const TextMethod& method : text_methods()) {
     if (method.name == name) {
       return Value::function([text = *value.text(), &method](const Arguments& a) {
+        check(a.named.empty() || method.arguments.size() > 1, "{}: it takes no named arguments",
+              method.name);  // Python's rule
         check_arguments(method.name, method.arguments, a);
         return method.call(text, a);
       });

@@ -16,7 +16,7 @@ std::string review_beginning(Generator& generator);
 // "was wonderful and we stayed for an hour.": a continuation with the full reward for the mood.
 std::string review_end(Generator& generator, Mood mood);
 
-// The reward of a continuation, from 0 to 1: how far its sentiment (lexicon.h) is that of the mood. Positive and
+// The reward of a continuation, from 0 to 1: how far its sentiment (sentiment_of) is that of the mood. Positive and
 // negative need a mean value of 2 for 1; neutral loses half for each point of its strongest word. 0 for what is no
 // continuation: less than 4 or more than `most_words` words, no period at the end, a word that follows itself, less
 // than two thirds different words, or more than a third of words with sentiment.

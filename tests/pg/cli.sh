@@ -20,6 +20,10 @@ tiny() { # tiny STATUS TEXT OPTIONS…: the same of a short training run
 
 tiny 0 'pg sample' --data stories --name first --threads 1
 first=$(echo runs/*_first)
+for command in 'train --resume' 'sample' 'info' 'rl --task copy --init'; do # --out instead of the run in it
+  # shellcheck disable=SC2086
+  says 1 "runs: this is no run's folder, because it has no config.yaml; the runs in it are $first" "$pg" $command runs
+done
 grep -q '^layers: 1$' "$first/config.yaml" || bad 'config.yaml lacks an option of the command line'
 grep -q '^beta2: 0.99' "$first/config.yaml" || bad 'config.yaml lacks a default'
 says 0 'pg sample' "$pg" train --config "$first/config.yaml" --name second --threads 2
@@ -64,7 +68,7 @@ says 1 'some.yaml: line' "$pg" train --config some.yaml
 printf 'steps: 3\nlayers: -1\n' >some.yaml
 says 1 'line 2: --layers: expected a whole number from 1 to 100000, got -1' "$pg" train --config some.yaml
 says 1 'none.yaml: No such file' "$pg" train --config none.yaml
-says 1 'none/config.yaml: No such file' "$pg" train --resume none
+says 1 "none: expected a run's folder: No such file" "$pg" train --resume none
 says 1 'none.txt: No such file' "$pg" train --data none.txt
 tiny 0 '' --data stories --device plain
 tiny 1 'computes on one rank' --data stories --device plain --ranks 2
@@ -147,6 +151,8 @@ says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
 says 3 'an operand is missing' "$pg" grade '\frac' 5 --json
 says 1 'two answers are needed' "$pg" grade 5
 says 0 yes "$pg" grade 2/4 1/2
+# The verdicts of another grader (docs/GRADER.md); only this needs Python.
+! command -v python3 >/dev/null || says 0 ' 0 failed' python3 "$root/tools/compare/grade_as_mathd.py" --pg "$pg" --check
 says 0 yes "$pg" grade '-\frac12' '-0.5' # defect: a negative answer is an option that does not exist
 says 0 yes "$pg" grade --explain '-x+1' '-(x-1)'
 says 0 yes "$pg" grade -- -x '-1x'

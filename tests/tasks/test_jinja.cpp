@@ -60,6 +60,7 @@ TEST_CASE("jinja: the date is the same one every day", "[tasks][jinja]") {
 }
 
 TEST_CASE("jinja: what is not supported is named with its line", "[tasks][jinja]") {
+  CHECK(contains(refusal("{{ 'a'.strip(chars='a') }}"), "strip: it takes no named arguments"));
   CHECK(contains(refusal("a\n{% include 'x' %}"), "line 2: expected if, for, set, macro"));
   CHECK(contains(refusal("{% for a in [1] recursive %}{% endfor %}"), "recursive loops are not supported"));
   CHECK(contains(refusal("\n\n{{ 1 | trimm }}"), "line 3: filter: expected trim, length"));

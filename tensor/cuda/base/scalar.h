@@ -1,6 +1,6 @@
 #pragma once
 // One element in a kernel's registers, with the functions that tensor/functors.h uses: it corresponds to the CPU's Vec
-// (tensor/cpu/vec.h) with a single lane. f32 and f64; CUDA's precise functions, not the fast approximations.
+// (tensor/cpu/simd/vec.h) with a single lane. f32 and f64; CUDA's precise functions, not the fast approximations.
 #include <cmath>
 #include <type_traits>
 

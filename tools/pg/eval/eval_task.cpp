@@ -46,8 +46,7 @@ struct LoadedModel {
   std::string run;
   int64_t step = 0;
   std::unique_ptr<Transformer> model;
-  std::unique_ptr<Sampler> sampler = {};  // of the model
-  std::string weights;                    // hash
+  std::string weights;  // hash
 };
 
 LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device,
@@ -222,11 +221,15 @@ void Evaluation::read_folder() {
 bool Evaluation::respond() {
   rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
   Progress progress(std::ssize(responses), total());
+  std::unique_ptr<Sampler> sampler;
+  int64_t sampled = -1;  // the model of the sampler
   while (std::ssize(responses) < total()) {
     const int64_t done = std::ssize(responses), which = done / each(), first = done % each() / o.samples;
     LoadedModel& model = models[static_cast<size_t>(which)];
-    if (!model.sampler) model.sampler = std::make_unique<Sampler>(*model.model);
-    config.sampler = model.sampler.get();
+    if (sampled != which) sampler.reset();  // its memory first
+    if (!sampler) sampler = std::make_unique<Sampler>(*model.model);
+    sampled = which;
+    config.sampler = sampler.get();
     std::vector<std::string> lines;
     for (const rl::EvalResponse& r :
          rl::evaluate(*model.model, *task, problems, first, std::min(first + rows(), count()), config)) {

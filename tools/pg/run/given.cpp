@@ -164,6 +164,7 @@ void check_unchanged(const Given& given, const std::string& run) {
 void read_files(Given& given, const RunOptions& o) {
   if (!o.config_file.empty()) given.read(o.config_file);
   if (!o.resume.empty()) {
+    check_run(o.resume);
     given.read(o.resume + "/config.yaml", /*of_run=*/true);
     check_unchanged(given, o.resume);
   }

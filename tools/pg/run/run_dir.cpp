@@ -15,7 +15,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
-#include "tools/pg/cli/process.h"
+#include "tools/pg/cli/progress.h"
 #include "tools/pg/cli/terminal_text.h"
 
 namespace pg {
@@ -151,6 +151,21 @@ std::string unsaved_mark(const RunDir& run) { return run.file(kUnsavedMark); }
 
 }  // namespace
 
+void check_run(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder + "/config.yaml", error)) return;
+  const bool is_folder = fs::is_directory(folder, error);
+  check(is_folder, "{}: expected a run's folder: {}", folder, error ? error.message() : "it is a file");
+  std::vector<std::string> runs;
+  for (const fs::path& inside : files_of(folder)) {
+    if (fs::exists(inside / "config.yaml", error)) runs.push_back(inside.string());
+  }
+  std::sort(runs.rbegin(), runs.rend());  // the newest first
+  if (runs.size() > 5) runs.resize(5), runs.push_back("…");
+  fail("{}: this is no run's folder, because it has no config.yaml{}{}", folder,
+       runs.empty() ? "" : "; the runs in it are ", fmt::join(runs, ", "));
+}
+
 std::string checkpoint_path(const std::string& run) { return run + "/" + kCheckpoint; }
 std::string best_checkpoint_path(const std::string& run) { return run + "/" + kBestCheckpoint; }
 
@@ -161,9 +176,10 @@ std::string checkpoint_of(const std::string& run, bool best) {
     return run;
   }
   const std::string path = best ? best_checkpoint_path(run) : checkpoint_path(run);
-  check(fs::exists(path, error), "{}: the run has no {}; {}", run, fs::path(path).filename().string(),
-        best ? "pg train keeps one from its first evaluation on" : "it was stopped before its first checkpoint");
-  return path;
+  if (fs::exists(path, error)) return path;
+  if (!fs::exists(checkpoint_path(run), error)) check_run(run);
+  fail("{}: the run has no {}; {}", run, fs::path(path).filename().string(),
+       best ? "pg train keeps one from its first evaluation on" : "it was stopped before its first checkpoint");
 }
 
 std::optional<RunDir> open_run(const std::string& path) {
@@ -196,12 +212,6 @@ RunDir start_run(std::optional<RunDir> opened, int64_t done, const std::string& 
 void note_saved(const RunDir& run) {
   std::error_code error;
   fs::remove(unsaved_mark(run), error);
-}
-
-int end_stopped(Progress& progress, const RunDir& run, std::string_view command, const std::string& after) {
-  progress.print(
-      fmt::format("stopped after {}; continue with:  pg {} --resume {}", after, command, shell_word(run.path())));
-  return interrupt_status();
 }
 
 }  // namespace pg::tools

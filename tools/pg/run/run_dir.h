@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "tensor/base/atomic_file.h"
-#include "tools/pg/cli/progress.h"
 #include "tools/pg/run/folder_lock.h"
 #include "tools/pg/run/tensorboard.h"
 
@@ -60,6 +59,8 @@ class RunDir {
 
 namespace pg::tools {
 
+// Error if `folder` is no run's folder; it names the runs in it, as --out has them.
+void check_run(const std::string& folder);
 // The checkpoint of a run's folder.
 std::string checkpoint_path(const std::string& run);
 // The run's checkpoint of the lowest validation loss, weights only.
@@ -78,8 +79,5 @@ bool has_checkpoint(const std::optional<RunDir>& opened);
 RunDir start_run(std::optional<RunDir> opened, int64_t done, const std::string& root, const std::string& name);
 // Call it after a checkpoint is written.
 void note_saved(const RunDir& run);
-// Ends the command of a run that was stopped `after` "step 12" and is saved: says how to continue it, and returns the
-// exit status.
-int end_stopped(Progress& progress, const RunDir& run, std::string_view command, const std::string& after);
 
 }  // namespace pg::tools

@@ -121,7 +121,7 @@ Json describe(const std::string& run) {
   const Values config = config_values(config_path);
   const std::string path = folder ? checkpoint_path(run) : run;
   const bool saved = !folder || fs::exists(path, error);
-  check(saved || !config.empty(), "info: {} is no run: it has neither a checkpoint nor a config.yaml", run);
+  if (!saved) check_run(run);
 
   Json json = {{"run", shell_word(run)}, {"kind", kind_in_config(config_path)}};
   if (saved) {

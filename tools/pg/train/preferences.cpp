@@ -43,11 +43,12 @@ enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stre
 constexpr int64_t kUsual = 512;  // number of responses that a reward model is normalised over
 
 rl::Experience write(Comm& comm, Transformer& policy, const TextTask& task, int64_t prompts, int64_t samples,
-                     Generator& problems, uint64_t first_row) {
+                     Generator& problems, uint64_t first_row, Sampler* sampler = nullptr) {
   std::vector<Problem> drawn;
   for (int64_t i = 0; i < prompts; ++i) drawn.push_back(task.sample(problems));
-  return rl::rollout_on_ranks(comm, policy, task, drawn,
-                              {.samples = samples, .seed = problems.seed(), .first_row = first_row});
+  return rl::rollout_on_ranks(
+      comm, policy, task, drawn,
+      {.samples = samples, .seed = problems.seed(), .first_row = first_row, .sampler = sampler});
 }
 
 // `count` pairs of responses written by the policy and labelled with the task's score.
@@ -56,12 +57,13 @@ std::vector<rl::Preference> draw_pairs(Comm& comm, Transformer& policy, const Te
   Generator problems = random_stream(o.preferences.seed, problem_stream);
   Generator labels = random_stream(o.preferences.seed, label_stream);
   const int64_t prompts = 256;
+  Sampler sampler(policy);
   std::vector<rl::Preference> pairs;
   for (uint64_t round = 0; static_cast<int64_t>(pairs.size()) < count; ++round) {
     check(round < 64 || pairs.size() * 100 > round * prompts,
           "{}: hardly any two responses to a prompt differ in reward ({} pairs of {}): there is nothing to prefer",
           task.name(), pairs.size(), round * prompts);
-    const rl::Experience experience = write(comm, policy, task, prompts, 2, problems, round << 32);
+    const rl::Experience experience = write(comm, policy, task, prompts, 2, problems, round << 32, &sampler);
     for (rl::Preference& pair : rl::label_pairs(experience, o.noise, labels)) pairs.push_back(std::move(pair));
   }
   pairs.resize(static_cast<size_t>(count));
@@ -181,10 +183,12 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
   RunSession session(comm, o.common.run, "dpo");
   Setting s = prepare(o, comm);
   rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences, &comm);
+  Sampler sampler(*s.policy);
   const auto held_out = s.task->held_out(o.eval_problems);
   const auto evaluate = [&](int64_t step) {
-    const auto responses = rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
-                                                {.samples = 1, .seed = o.preferences.seed, .entropy = true});
+    const auto responses =
+        rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
+                             {.samples = 1, .seed = o.preferences.seed, .sampler = &sampler, .entropy = true});
     rl::Metrics metrics;
     rl::add_eval_metrics(metrics, responses);
     const double accuracy = trainer.accuracy(s.held_out);

@@ -79,6 +79,7 @@ int sft(const SftOptions& o, Comm& comm) {
          session.path());
 
   const auto held_out = task->held_out(o.eval_problems);
+  Sampler sampler(*policy);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -88,7 +89,8 @@ int sft(const SftOptions& o, Comm& comm) {
   hooks.on_eval = [&](int64_t step) {
     rl::Metrics metrics;
     rl::Experience responses;
-    trainer.with_all_weights([&] { metrics = rl::evaluate_on_ranks(comm, *policy, *task, held_out, {}, &responses); });
+    trainer.with_all_weights(
+        [&] { metrics = rl::evaluate_on_ranks(comm, *policy, *task, held_out, {.sampler = &sampler}, &responses); });
     session.log_evaluation(step, metrics.values());
     if (session.folder() && session.is_new(step)) append_samples(*session.folder(), *task, responses, step, kHeldOut);
     last = fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),

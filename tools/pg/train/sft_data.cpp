@@ -158,7 +158,8 @@ void print_tuning_memory(const Tuning& t, const SftDataRun& r, Comm& comm) {
 }
 
 // Logs the loss of the held-out texts and the answers to the task's problems, and returns both as text.
-std::string evaluate(Tuning& t, Texts& held_out, Trainer& trainer, RunSession& session, int64_t step) {
+std::string evaluate(Tuning& t, Texts& held_out, Trainer& trainer, Sampler& sampler, RunSession& session,
+                     int64_t step) {
   rl::Metrics metrics;
   std::string text;
   if (!t.data.val.empty()) {
@@ -169,8 +170,9 @@ std::string evaluate(Tuning& t, Texts& held_out, Trainer& trainer, RunSession& s
   }
   if (t.task) {
     rl::Metrics answers;
-    trainer.with_all_weights(
-        [&] { answers = rl::evaluate_on_ranks(session.comm(), *t.start.model, *t.task, t.problems); });
+    trainer.with_all_weights([&] {
+      answers = rl::evaluate_on_ranks(session.comm(), *t.start.model, *t.task, t.problems, {.sampler = &sampler});
+    });
     t.start.model->train();
     for (const auto& [name, value] : answers.values()) metrics.add(name, value);
     text += fmt::format("  held-out reward {:.3f}, solved {:.1f} %", answers.at("eval/reward"),
@@ -220,6 +222,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
          t.data.learned, parameter_text(*t.start.model, r.init), r.train.max_steps, r.batch * r.train.micro_batches,
          session.path());
 
+  Sampler sampler(*t.start.model);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -229,7 +232,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
                               {"learned_tokens", static_cast<double>(report.tokens)}});
     session.progress().update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
   };
-  hooks.on_eval = [&](int64_t step) { last = evaluate(t, held_out, trainer, session, step); };
+  hooks.on_eval = [&](int64_t step) { last = evaluate(t, held_out, trainer, sampler, session, step); };
   hooks.on_checkpoint = [&](int64_t) {
     trainer.save(checkpoint_path(session.path()), texts_of(t, r));
     session.saved();
