@@ -125,11 +125,11 @@ Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
   });
 }
 
-Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
+Tensor dropout(const Tensor& x, double p, bool training, Generator& stream) {
   check_floating(x, "dropout");
   check(p >= 0 && p <= 1, "dropout: p must be in [0, 1], got {}", p);
   if (!training || p == 0) return x;
-  const uint64_t seed = generator.seed(), at = generator.reserve(static_cast<uint64_t>(x.numel()));
+  const uint64_t seed = stream.seed(), at = stream.reserve(static_cast<uint64_t>(x.numel()));
   const Tensor y = empty_like(x);
   kernels_of(x).dropout(y, packed(x), p, seed, at, 0);
   return record(Op::dropout, y, {&x}, [p, seed, at](const Tensor& dy, Grads& g) {

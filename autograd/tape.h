@@ -39,7 +39,7 @@ struct GradSlot {
 class Grads {
  public:
   explicit Grads(Node& node) : node_(node) {}
-  bool wants(int input) const;
+  bool wants(int input) const;  // whether the input needs a gradient
   // The dtype of the gradient of an input that needs one: the input's dtype, but f32 for a bf16 leaf, whose gradient is
   // a sum.
   DType dtype(int input) const;
@@ -95,7 +95,7 @@ struct Node : GradNode {
 
 using TensorList = std::initializer_list<const Tensor*>;
 
-// Attaches `backward` to `out` when grad mode is on and an input requires a gradient; else returns `out` as it is.
+// Attaches `backward` to `out` when no NoGrad is alive and an input requires a gradient; else returns `out` as it is.
 // backward(const Tensor& dy, Grads& g) gets the output's gradient, of any strides, and writes g[i] for input i.
 // An undefined input is an absent option: it never needs a gradient.
 // `kept`: the tensors, at most eight, whose elements `backward` reads and which a caller can write (inputs and
@@ -159,9 +159,10 @@ bool grad_enabled();
 
 // Activation checkpointing (a checkpoint in nn/files/ is something else: a file with the state of training).
 // Returns f(x) and stores only x: the activations inside f are computed again during backward (Chen et al. 2016,
-// "Training Deep Nets with Sublinear Memory Cost"). The default generator is rewound, so dropout repeats its mask.
-// Leaves that f captures get their gradients too. Error when more than 256 calls are nested in one another.
-Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x);
+// "Training Deep Nets with Sublinear Memory Cost"). For the second call `stream`, which dropout
+// in f draws from, has the state that it had before the first. Leaves that f captures get their gradients too. Error
+// when more than 256 calls are nested in one another.
+Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x, std::shared_ptr<Generator> stream = {});
 
 // Returns x, with shared memory. A backward() through the result calls `hook` before it runs what x was computed by.
 Tensor before_backward(const Tensor& x, std::function<void()> hook);

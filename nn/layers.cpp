@@ -56,12 +56,19 @@ Tensor Linear::adapted(const Tensor& x) const {
   };
   for (const LoraAdapter& adapter : lora) {
     fill_to(adapter.begin);
-    const Tensor low = linear(dropout(in, adapter.dropout, training), adapter.a);
+    const Tensor low = linear(dropout(in, adapter.dropout, *this), adapter.a);
     terms.push_back(linear(low * adapter.scale, adapter.b));
     row = adapter.end;
   }
   fill_to(y.size(-1));
   return cast(cast(y, dtype) + (terms.size() == 1 ? terms[0] : cat(terms, -1)), y.dtype());
+}
+
+Tensor dropout(const Tensor& x, double p, const Module& module) {
+  if (!module.training || p == 0) return x;
+  check(module.dropout_stream != nullptr,
+        "dropout: a module in train mode needs a stream of random numbers; call set_dropout_stream() of the model");
+  return dropout(x, p, true, *module.dropout_stream);
 }
 
 Embedding::Embedding(int64_t count, int64_t channels, const Init& init)

@@ -25,6 +25,12 @@ void Module::train(bool on) {
   visit(visitor);
 }
 
+void Module::set_dropout_stream(const std::shared_ptr<Generator>& stream) {
+  dropout_stream = stream;
+  Visitor visitor({}, [&](Module& child) { child.dropout_stream = stream; });
+  visit(visitor);
+}
+
 void Module::to(Device device) {
   Visitor visitor([&](const std::string&, Tensor& parameter) {
     if (parameter.device() == device) return;

@@ -2,10 +2,12 @@
 // A module holds parameters and child modules, and names them in visit(). Everything else that walks a model (counting,
 // state dicts, checkpoints, parameter slabs) is one visit; the order of names is always the order in visit().
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tensor/base/random.h"
 #include "tensor/tensor.h"
 
 namespace pg {
@@ -33,7 +35,8 @@ class Visitor {
 };
 
 struct Module {
-  bool training = true;  // dropout is active only then
+  bool training = true;                       // dropout is active only then
+  std::shared_ptr<Generator> dropout_stream;  // where dropout draws its masks, one for all modules of a model
 
   virtual ~Module() = default;
   // Names every parameter and every child, each once: `visitor("weight", weight); visitor("attn", attn);`
@@ -41,6 +44,7 @@ struct Module {
 
   void train(bool on = true);  // sets this module and all its descendants
   void eval() { train(false); }
+  void set_dropout_stream(const std::shared_ptr<Generator>& stream);  // of this module and all its descendants
   // Throws Error "OWNER: …", with the argument `owner`, if the module has values that a state dict does not hold: 8-bit
   // weights.
   virtual void check_saved(const char* owner) const { static_cast<void>(owner); }

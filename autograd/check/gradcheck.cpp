@@ -99,7 +99,7 @@ std::string diagnosis(const std::vector<double>& analytic, const std::vector<dou
 class Check {
  public:
   Check(const TensorFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
-      : f_(f), options_(options), random_(options.seed ^ kStream), generator_(default_generator()) {
+      : f_(f), options_(options), random_(options.seed ^ kStream) {
     result_.op = options.op;
     result_.label = options.label;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -125,7 +125,7 @@ class Check {
   }
 
   GradcheckResult run() {
-    const std::vector<std::vector<double>> outputs = values(call(inputs_));
+    const std::vector<std::vector<double>> outputs = values(f_(inputs_));
     for (const auto& output : outputs) cotangent_.push_back(draw(output.size()));
     check(!cotangent_.empty(), "gradcheck of {}: no output is f64, there is nothing to check", options_.op);
 
@@ -143,15 +143,10 @@ class Check {
     if (result_.ok) check_twice(leaves);
     if (result_.ok) check_rerun(outputs);
     if (result_.ok) check_alone();
-    default_generator() = generator_;
     return result_;
   }
 
  private:
-  std::vector<Tensor> call(std::span<const Tensor> inputs) {
-    default_generator() = generator_;
-    return f_(inputs);
-  }
   static std::vector<std::vector<double>> values(const std::vector<Tensor>& outputs) {
     std::vector<std::vector<double>> result;
     for (const Tensor& y : outputs) {
@@ -172,7 +167,7 @@ class Check {
   }
   // Adds the gradient of sum(cotangent · outputs) to the leaves.
   std::vector<Tensor> backward_into(const std::vector<Tensor>& leaves) {
-    std::vector<Tensor> outputs = call(leaves);
+    std::vector<Tensor> outputs = f_(leaves);
     EnableGrad guard;
     size_t k = 0;
     std::vector<Tensor> parts;
@@ -207,7 +202,7 @@ class Check {
       } else {
         for (int64_t e = 0; e < x.numel(); ++e) element(x, e) = start[e] + steps[s] * h * direction[e];
       }
-      at[s] = values(call(inputs_));
+      at[s] = values(f_(inputs_));
     }
     if (direction.empty()) {
       element(x, flat) = start[flat];
@@ -318,8 +313,7 @@ class Check {
 
   const TensorFunction& f_;
   const GradcheckOptions& options_;
-  Generator random_;           // cotangent, directions
-  const Generator generator_;  // the default generator's state before every call
+  Generator random_;  // cotangent, directions
   std::vector<Tensor> inputs_;
   std::vector<int> checked_;
   std::vector<std::vector<double>> cotangent_;  // per f64 output

@@ -39,9 +39,8 @@ struct GradcheckResult {
 // Checks every f64 input of `f` that is not `constant`, against fourth-order central differences and a random
 // cotangent: the plain sum of the outputs would hide factors in softmax-like functions, whose outputs sum to a
 // constant. It also checks that a second backward adds to the first, that an input that needs no gradient gets none,
-// and that a rerun gives the same bits. The default generator is rewound before each call, so f may use dropout. Inputs
-// are copied. f's result must not depend on anything else that changes. Error: an input of type f32, or one whose
-// elements share memory (expand): perturbing one would perturb others.
+// and that a rerun gives the same bits, so an f with dropout makes its Generator itself. Inputs are copied. Error: an
+// input of type f32, or one whose elements share memory (expand): perturbing one would perturb others.
 GradcheckResult gradcheck(const TensorFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 // gradcheck() of a function with one output.

@@ -46,26 +46,27 @@ class Noting {
   detail::CapturedLeaves* const outer_;
 };
 
-// Sets the default generator to the state `to` while it exists, and restores the current state afterwards, also when an
-// exception is thrown.
+// Sets `stream` to the state `to` while it exists, and restores the current state afterwards, also when an exception is
+// thrown.
 class Rewound {
  public:
-  explicit Rewound(const Generator& to) : after_(std::exchange(default_generator(), to)) {}
+  Rewound(Generator& stream, const Generator& to) : stream_(stream), after_(std::exchange(stream, to)) {}
   Rewound(const Rewound&) = delete;
-  ~Rewound() { default_generator() = after_; }
+  ~Rewound() { stream_ = after_; }
 
  private:
+  Generator& stream_;
   const Generator after_;
 };
 
 }  // namespace
 
-Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
+Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x, std::shared_ptr<Generator> stream) {
   check(bool(f), "checkpoint: the function is empty");
   check(x.defined(), "checkpoint: the tensor is undefined");
   const CheckpointDepth depth;
   if (!grad_enabled()) return f(x.detach()).detach();
-  const Generator before = default_generator();
+  const Generator before = stream ? *stream : Generator();
   Tensor y;
   detail::CapturedLeaves captured;
   {
@@ -73,14 +74,15 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
     y = f(x.detach()).detach();
   }
   check(y.defined(), "checkpoint: the function's result is undefined");
-  auto backward_of = [f = std::move(f), x, before, captured, uses = detail::CapturedLeaves::Uses(captured)](
+  auto backward_of = [f = std::move(f), x, stream, before, captured, uses = detail::CapturedLeaves::Uses(captured)](
                          const Tensor& dy, Grads& g) mutable {
     captured.check_unwritten();
     EnableGrad enable;
     Tensor input = x.detach();
     if (g.wants(0)) input.set_requires_grad();
     const Tensor again = [&] {
-      const Rewound rewound(before);
+      if (!stream) return f(input);
+      const Rewound rewound(*stream, before);
       return f(input);
     }();
     const CheckpointDepth nested;  // a checkpoint() inside f runs in the next line

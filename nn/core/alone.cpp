@@ -29,7 +29,9 @@ const Backend& cuda_backend() {
   return none;
 }
 
-Tensor checkpoint(std::function<Tensor(const Tensor&)>, const Tensor&) { not_here("activation checkpointing"); }
+Tensor checkpoint(std::function<Tensor(const Tensor&)>, const Tensor&, std::shared_ptr<Generator>) {
+  not_here("activation checkpointing");
+}
 void detail::CapturedLeaves::note(const Tensor&) {}
 Tensor int8_linear(const Tensor&, const Int8Weight&, const Tensor&) { not_here("8-bit weights"); }
 void check_variants(const TransformerConfig& c, std::string_view) {

@@ -108,6 +108,7 @@ Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_b
         "of {} ranks",
         config_.micro_batches, comm_.size());
   model_.train();
+  model_.set_dropout_stream(dropout_stream_);
   if (comm_.size() == 1) return;
   std::string text =
       fmt::format("{}\nzero: {}\nnormalizer: {}\n", to_json(model_.config), config_.zero, config_.normalizer);
@@ -228,7 +229,7 @@ bool Trainer::compute(const std::function<bool()>& should_stop) {
   const Generator dropout = random_stream(config_.seed, dropout_stream);
   const auto backward_of = [&](int64_t i) {
     const auto stream = static_cast<uint64_t>(steps() * config_.micro_batches + i);
-    default_generator() = random_stream(dropout.seed(), stream);
+    *dropout_stream_ = random_stream(dropout.seed(), stream);
     Tensor loss;
     {
       const TimelineSpan span(Timeline::Lane::computing, "forward");

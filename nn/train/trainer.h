@@ -101,7 +101,7 @@ class Trainer {
 
   // One optimizer step over micro_batches batches; the host waits for the device once, at the end of the step. The
   // gradient is that of the mean loss over all their tokens: the sum of the gradients of the micro-batches, in their
-  // order. Dropout draws from a stream for each step and micro-batch, which default_generator() is set to. If
+  // order. Dropout draws from a stream for each step and micro-batch, which the model has from the trainer. If
   // should_stop answers true between two micro-batches, steps(), weights and the data cursor stay as they were, so that
   // the next call is the same step, and the report has no tokens. A state of next_batch_ outside of its generator does
   // not return.
@@ -136,6 +136,7 @@ class Trainer {
   TrainConfig config_;
   NextBatch next_batch_;
   Generator data_;
+  std::shared_ptr<Generator> dropout_stream_ = std::make_shared<Generator>();
   std::unique_ptr<Comm> single_;  // if no group was given
   Comm& comm_;
   ParamSlab slab_;

@@ -136,6 +136,7 @@ PreferenceSteps::PreferenceSteps(Module& model, std::vector<Preference> pairs, c
       optimizer_(slab_, config.adamw),
       gradient_({&slab_}, comm_),
       order_(pairs_.size(), random_stream(config.seed, order_stream)) {
+  model_.set_dropout_stream(dropout_stream_);
   if (comm_.size() == 1) return;
   std::string text = fmt::format("pairs: {}\n", pairs_.size());
   PreferenceConfig c = config;
@@ -163,8 +164,7 @@ Metrics PreferenceSteps::step(const std::vector<const char*>& others, const Mean
   const auto backward_of = [&](int64_t i) {
     const auto begin = static_cast<size_t>(i * size), end = std::min(batch.size(), begin + static_cast<size_t>(size));
     const std::vector<Response> responses = both(pairs_, std::span(batch).subspan(begin, end - begin));
-    default_generator() =
-        random_stream(dropout.seed(), static_cast<uint64_t>(optimizer_.steps() * std::ssize(parts) + i));
+    *dropout_stream_ = random_stream(dropout.seed(), static_cast<uint64_t>(optimizer_.steps() * std::ssize(parts) + i));
     Means means;
     const Tensor loss = mean_loss(pointers(responses), means);
     const double share = static_cast<double>(end - begin) / static_cast<double>(n);

@@ -99,6 +99,7 @@ class PreferenceSteps {
 
  private:
   Module& model_;
+  std::shared_ptr<Generator> dropout_stream_ = std::make_shared<Generator>();
   const std::vector<Preference> pairs_;
   const PreferenceConfig config_;
   ParamSlab slab_;

@@ -283,21 +283,22 @@ TEST_CASE("a graph of a million operations runs and drops without recursion", "[
 
 TEST_CASE("checkpoint gives the gradients of the plain call", "[autograd][checkpoint]") {
   const Tensor w = random_leaf({6, 6}, 2), x = random_leaf({5, 6}, 3);
+  const auto stream = std::make_shared<Generator>();
   int calls = 0;
   auto block = [&](const Tensor& h) {
     ++calls;
-    return dropout(gelu(linear(h, w)), 0.4, true) + h;
+    return dropout(gelu(linear(h, w)), 0.4, true, *stream) + h;
   };
   auto run = [&](bool recompute) {
     w.zero_grad();
     x.zero_grad();
-    manual_seed(7);
+    *stream = Generator(7);
     Tensor h = x * 1;
-    for (int i = 0; i < 3; ++i) h = recompute ? checkpoint(block, h) : block(h);
-    const double next_draw = default_generator().uniform();
+    for (int i = 0; i < 3; ++i) h = recompute ? checkpoint(block, h, stream) : block(h);
+    const double next_draw = stream->uniform();
     backward(sum(h * h));
     return std::vector<Tensor>{h.detach(), x.grad().clone(), w.grad().clone(), Tensor::scalar(next_draw, f64),
-                               Tensor::scalar(default_generator().uniform(), f64)};
+                               Tensor::scalar(stream->uniform(), f64)};
   };
   const auto plain = run(false);
   CHECK(calls == 3);

@@ -161,7 +161,7 @@ TEST_CASE("latent models: they learn with the same gradients when blocks are rec
         Generator g(2);
         Transformer model(c, g);
         model.checkpoint_blocks = recomputed;
-        default_generator() = Generator(1);
+        model.set_dropout_stream(std::make_shared<Generator>(1));
         backward(model.loss(random_ids({2, 9}), random_ids({2, 9}, 2)));
         for (const auto& [name, parameter] : named_parameters(model)) {
           INFO(name);

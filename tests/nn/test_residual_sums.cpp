@@ -51,7 +51,7 @@ Tensor with_separate_sums(const Transformer& model, const Tensor& ids, const Ten
 // The values of hidden() and of the gradients of Σ hidden·weight, with the same dropout in each call.
 template <class F>
 std::vector<std::vector<double>> values_of(Transformer& model, F hidden) {
-  default_generator() = Generator(5);
+  model.set_dropout_stream(std::make_shared<Generator>(5));
   const Tensor h = hidden();
   Generator g(9);
   backward(sum(cast(h, f32) * Tensor::normal(h.shape(), 0, 1, g)));
@@ -90,7 +90,7 @@ TEST_CASE("transformer: sums inside the norms give the bits of separate sums", "
         CHECK(values_of(model, [&] { return model.hidden(ids); }) == want);
         CHECK(values_of(model, [&] { return model.hidden(rows); }) == want_packed);
         NoGrad no_grad;
-        default_generator() = Generator(5);
+        model.set_dropout_stream(std::make_shared<Generator>(5));
         CHECK(model.hidden(ids).to_vector() == want[0]);
       }
     }

@@ -123,8 +123,11 @@ void dropout_samples(std::vector<OpSample>& out) {
   out.push_back({Op::dropout, "one element", normal({{1}}), call(0.1, true), twin(0.1)});
   out.push_back({Op::dropout, "empty", normal({{0, 3}}), call(0.3, true), twin(0.3)});
   out.push_back({Op::dropout, "large", normal({{301, 701}}), call(0.3, true), twin(0.3), {}, true});
-  out.push_back({Op::dropout, "default generator, used twice", normal({{5, 7}}),
-                 fn([](In x) { return dropout(x[0], 0.5, true) * dropout(x[0], 0.2, true) + x[0]; })});
+  out.push_back({Op::dropout, "one stream, used twice", normal({{5, 7}}), fn([](In x) {
+                   Generator g(5);
+                   const Tensor y = dropout(x[0], 0.5, true, g);
+                   return y * dropout(x[0], 0.2, true, g) + x[0];
+                 })});
 }
 
 void checkpoint_samples(std::vector<OpSample>& out) {
@@ -141,9 +144,14 @@ void checkpoint_samples(std::vector<OpSample>& out) {
                    return checkpoint(f, checkpoint(f, x[0])) + x[0];
                  }),
                  fn([block](In x) { return block(block(x[0], x[1]), x[1]) + x[0]; })});
-  out.push_back({Op::checkpoint, "with dropout", normal({{5, 7}}),
-                 fn([](In x) { return checkpoint([](const Tensor& h) { return dropout(exp(h), 0.4, true); }, x[0]); }),
-                 fn([](In x) { return dropout(exp(x[0]), 0.4, true); })});
+  out.push_back({Op::checkpoint, "with dropout", normal({{5, 7}}), fn([](In x) {
+                   const auto g = std::make_shared<Generator>(5);
+                   return checkpoint([g](const Tensor& h) { return dropout(exp(h), 0.4, true, *g); }, x[0], g);
+                 }),
+                 fn([](In x) {
+                   Generator g(5);
+                   return dropout(exp(x[0]), 0.4, true, g);
+                 })});
   out.push_back(
       {Op::checkpoint, "inside a checkpoint", normal({{3, 4}}), fn([](In x) {
          return checkpoint(

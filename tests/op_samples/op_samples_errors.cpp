@@ -349,7 +349,13 @@ void attention_errors(std::vector<OpError>& out) {
                    attention_qkv(z({1, 2, 10}), 2);
                  },
                  {"attention_qkv", "[1, 2, 10]", "2"}});
-  out.push_back({Op::dropout, "p", [] { dropout(z({3}), 1.5, true); }, {"dropout", "1.5", "[0, 1]"}});
+  out.push_back({Op::dropout,
+                 "p",
+                 [] {
+                   Generator g;
+                   dropout(z({3}), 1.5, true, g);
+                 },
+                 {"dropout", "1.5", "[0, 1]"}});
   out.push_back({Op::attention,
                  "a number of heads beyond 32 bits",
                  [] {

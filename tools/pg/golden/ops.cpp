@@ -60,7 +60,8 @@ void add_elementwise(Table& t) {
                     const double p = a.number("p");
                     check(p == 0 || p == 1, "dropout: p: expected 0 or 1, got {}: between them the result is random",
                           p);
-                    return Inputs{dropout(in[0], p, true)};
+                    Generator none;
+                    return Inputs{dropout(in[0], p, true, none)};
                   }};
 }
 
