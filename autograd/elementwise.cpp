@@ -74,6 +74,7 @@ Tensor binary(Op op, Binary b, const Tensor& x, const Tensor& y) {
 
 }  // namespace
 
+// The gradients of add and sub read neither input, so the tape keeps none.
 Tensor add(const Tensor& a, const Tensor& b) {
   Tensor z = forward_binary(Op::add, Binary::add, a, b);
   return record(Op::add, std::move(z), {&a, &b}, [sa = a.shape(), sb = b.shape()](const Tensor& dz, Grads& g) {

@@ -102,9 +102,9 @@ struct RowNorm {
   double eps = 1e-5;
 };
 // {sum, linear(norm(sum), weight, bias)} with sum = x + residual, or x itself without a residual, and, with `gelu`,
-// linear_gelu in place of linear: x [..., K], weight [N, K] → [..., K] and [..., N]. On the CPU the bits are those of
-// the separate operations. On a GPU one kernel computes it for a few rows. It has no gradient: Error if the tape would
-// record it.
+// linear_gelu in place of linear: x [..., K], weight [N, K] → [..., K] and [..., N]. On the CPU the result is
+// bit-identical to that of the separate operations. On a GPU one kernel computes it for a few rows. It has no gradient:
+// Error if the tape would record it.
 std::pair<Tensor, Tensor> add_norm_linear(const Tensor& x, const Tensor& residual, const RowNorm& norm,
                                           const Tensor& weight, const Tensor& bias = {}, bool gelu = false);
 
@@ -115,19 +115,21 @@ Tensor permute(const Tensor& x, const std::vector<int>& dims);
 Tensor slice(const Tensor& x, int dim, int64_t start, int64_t end,
              int64_t step = 1);                          // Python's rules for negative and large ends
 Tensor select(const Tensor& x, int dim, int64_t index);  // slice without the dim
-Tensor expand(const Tensor& x, const Shape& shape);      // -1 keeps a size
-Tensor unsqueeze(const Tensor& x, int dim);
-Tensor squeeze(const Tensor& x, int dim);
+Tensor expand(const Tensor& x, const Shape& shape);      // repeats dims of size 1; -1 keeps a size
+Tensor unsqueeze(const Tensor& x, int dim);              // a new dim of size 1
+Tensor squeeze(const Tensor& x, int dim);                // without this dim, if its size is 1
 Tensor contiguous(const Tensor& x);
-Tensor cat(const std::vector<Tensor>& xs, int dim = 0);
-Tensor stack(const std::vector<Tensor>& xs, int dim = 0);
+Tensor cat(const std::vector<Tensor>& xs, int dim = 0);    // one after the other along the dim
+Tensor stack(const std::vector<Tensor>& xs, int dim = 0);  // along a new dim, whose size is xs.size()
 
 // ---- indexing: ids are i32 and checked against the size they index
-Tensor gather(const Tensor& x, int dim, const Tensor& index);        // index has x's rank; result has index's shape
+// y[.., i, ..] = x[.., index[.., i, ..], ..] at `dim`: index has x's rank, and the result has index's shape.
+Tensor gather(const Tensor& x, int dim, const Tensor& index);
 Tensor index_select(const Tensor& x, int dim, const Tensor& index);  // index 1-d
+// x, and added to it y[.., index[.., i, ..], ..] += source[.., i, ..].
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source);
 Tensor one_hot(const Tensor& ids, int64_t num_classes, DType dtype = f32);  // [...] → [..., num_classes], no gradient
-Tensor embedding(const Tensor& weight, const Tensor& ids);                  // weight [V, C], ids [...] → [..., C]
+Tensor embedding(const Tensor& weight, const Tensor& ids);  // row ids[...] of weight [V, C] → [..., C]
 
 // ---- probability, over the last dim unless `dim` says otherwise
 // e^x / Σ e^x along the dim: positive numbers whose sum is 1. log_softmax is its logarithm.
@@ -158,7 +160,7 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
 
 // ---- normalisation over the last dim C; weight, bias [C] or undefined; eps at least 0
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
-// {x + residual, layer_norm(x + residual)} in one pass. The bits are those of two operations; so are add_rms_norm's.
+// {x + residual, layer_norm(x + residual)} in one pass, bit-identical to two operations; so is add_rms_norm().
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
                                          const Tensor& bias = {}, double eps = 1e-5);
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
@@ -183,7 +185,8 @@ Tensor attention_append(const Tensor& q, const Tensor& new_k, const Tensor& new_
 // Self-attention on the packed projection [B, T, 3·H·D] (q, k, v concatenated) → [B, T, H·D]. The arithmetic is that of
 // attention(); q, k and v are not copied.
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
-Tensor dropout(const Tensor& x, double p, bool training, Generator& generator = default_generator());
+// While training: each element is 0 with probability p, else x / (1 - p). The masks are the next draws of `stream`.
+Tensor dropout(const Tensor& x, double p, bool training, Generator& stream);
 // Rotary position embedding (Su et al. 2021), half-split form: x [B, H, T, D], D even; base above 0. positions: i32
 // [B], the position of query 0 of each row.
 Tensor rope(const Tensor& x, const Rope& options = {}, const Tensor& positions = {});

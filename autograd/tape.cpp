@@ -96,7 +96,7 @@ void give(Node& node, int output, const Tensor& gradient) {
     accumulate(held, gradient, node.has_grad ? 1 : 0);
     node.has_grad = true;
   } else if (!held.defined()) {
-    held = gradient.to(node.dtype);
+    held = gradient.to(node.dtype);  // may share memory with another tensor until something is added
   } else {
     if (!owned_alone(held)) held = held.clone();
     accumulate(held, gradient, 1);
@@ -278,19 +278,19 @@ void backward(const Tensor& loss) {
         "backward: expected a scalar loss, got shape {}; reduce it with mean() or sum(), or give the gradient of the "
         "output",
         loss.shape());
+  // The derivative of the loss by itself is 1.
   backward(loss, Tensor::ones(loss.shape(), loss.dtype(), loss.device()));
 }
 
 // A node is created after the nodes of its inputs, so its id is larger than theirs. When the newest node of the queue
-// is popped, every node that reads its output has therefore run: its gradient is complete. Reached and Spending, and
-// the destructor of Queue, are there for exceptions; without exceptions the loop below is the whole algorithm.
+// is popped, every node that reads its output has therefore run: its gradient is complete. Spending::finish() queues
+// the nodes of the inputs. Reached and the destructors of Spending and Queue matter only after an exception.
 void backward(const Tensor& output, const Tensor& gradient) {
   check(output.defined(), "backward: the output is undefined");
   check(gradient.defined(), "backward: the gradient is undefined");
   check(output.requires_grad(),
         "backward: this tensor depends on nothing that requires a gradient; call set_requires_grad() on a leaf before "
-        "the "
-        "forward pass, and keep the forward pass outside NoGrad");
+        "the forward pass, and keep the forward pass outside NoGrad");
   check(gradient.dtype() == output.dtype(), "backward: the gradient is {}, the output {}", gradient.dtype(),
         output.dtype());
   check(gradient.device() == output.device(), "backward: the gradient is on {}, the output on {}",
@@ -319,57 +319,6 @@ Tensor before_backward(const Tensor& x, std::function<void()> hook) {
     hook();
     g.pass(0, dy);
   });
-}
-
-// ---- leaves
-
-Tensor& Tensor::set_requires_grad(bool on) {
-  check(defined(), "set_requires_grad: the tensor is undefined");
-  check(!node_ || node_of(node_)->op == Op::leaf,
-        "set_requires_grad: this is the result of {}, not a leaf; use detach() to cut it off",
-        node_ ? name_of(node_of(node_)->op) : "");
-  if (!on) {
-    node_ = {};
-  } else if (!node_) {
-    check(is_floating(dtype_), "set_requires_grad: only f32, f64 and bf16 have gradients, this is {}", dtype_);
-    auto* leaf = new Leaf;
-    leaf->dtype = sum_type(dtype_);
-    leaf->device = device();
-    leaf->first.shape = shape_;
-    node_ = Ref<GradNode>(leaf);
-    output_ = 0;
-  }
-  return *this;
-}
-
-Tensor Tensor::grad() const { return has_grad(*this) ? node_of(node_)->first.grad : Tensor{}; }
-
-void Tensor::zero_grad() const {
-  if (node_) node_of(node_)->has_grad = false;
-}
-
-void set_grad_buffer(const Tensor& leaf, const Tensor& buffer, bool holds_grad) {
-  check(leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf,
-        "set_grad_buffer: expected a leaf that requires a gradient");
-  check(buffer.defined(), "set_grad_buffer: the buffer is undefined");
-  check(buffer.shape() == leaf.shape() && buffer.dtype() == sum_type(leaf.dtype()) && buffer.contiguous(),
-        "set_grad_buffer: expected a contiguous {} {}, got {} {}", sum_type(leaf.dtype()), leaf.shape(), buffer.dtype(),
-        buffer.shape());
-  check(buffer.device() == leaf.device(), "set_grad_buffer: the buffer is on {}, the leaf on {}",
-        to_string(buffer.device()), to_string(leaf.device()));
-  Node& node = *node_of(leaf.node());
-  node.first.grad = buffer;
-  node.has_grad = holds_grad;
-}
-
-void on_grad_ready(const Tensor& leaf, std::function<void()> ready) {
-  Leaf* node = leaf_of(leaf.node());
-  check(node, "on_grad_ready: expected a leaf that requires a gradient");
-  node->ready = std::move(ready);
-}
-
-bool has_grad(const Tensor& leaf) {
-  return leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf && node_of(leaf.node())->has_grad;
 }
 
 }  // namespace pg

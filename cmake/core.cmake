@@ -7,8 +7,8 @@ set(POLICYGRAD_CORE
     tensor/plain/adamw.cpp tensor/plain/attention.cpp tensor/plain/cross_entropy.cpp tensor/plain/elementwise.cpp
     tensor/plain/matmul.cpp tensor/plain/norm.cpp tensor/plain/random.cpp tensor/plain/reduce.cpp
     tensor/plain/softmax.cpp tensor/plain/table.cpp
-    autograd/attention.cpp autograd/elementwise.cpp autograd/index_ops.cpp autograd/matmul.cpp
-    autograd/node_memory.cpp autograd/norm.cpp autograd/op_util.cpp autograd/reduce.cpp
+    autograd/attention.cpp autograd/elementwise.cpp autograd/index_ops.cpp autograd/leaf.cpp autograd/linear.cpp
+    autograd/matmul.cpp autograd/node_memory.cpp autograd/norm.cpp autograd/op_util.cpp autograd/reduce.cpp
     autograd/shape_ops.cpp autograd/softmax.cpp autograd/tape.cpp
     nn/check_config.cpp nn/layers.cpp nn/module.cpp nn/optim.cpp nn/param_slab.cpp nn/transformer.cpp
     rl/advantages.cpp rl/policy_loss.cpp)

@@ -18,7 +18,8 @@ Transformer new_model(int64_t vocab_size, int64_t block_size, Generator& random)
       random);
 }
 
-// ids [B, T] and `count` sampled tokens more, [B, T + count].
+// Returns ids [B, T] and, after them, `count` sampled tokens: [B, T + count]. The scores of the last position choose
+// each token.
 Tensor sampled(const Transformer& model, Tensor ids, int64_t count, Generator& random) {
   const NoGrad guard;
   for (; count > 0; --count) {
@@ -33,30 +34,33 @@ Tensor sampled(const Transformer& model, Tensor ids, int64_t count, Generator& r
   return ids;
 }
 
+// Trains the model to predict the next character: targets[i] is the character after ids[i]. The id of a character is
+// its index in `letters`.
 void learn_characters() {
   const std::string text = "a rose is a rose is a rose. she sells sea shells by the sea shore. ",
                     letters = " .abehilorsty";
-  constexpr int64_t kRows = 8, kLength = 16;
+  constexpr int64_t rows = 8, length = 16;
   Generator random(1);
-  Transformer model = new_model(std::ssize(letters), kLength, random);
+  Transformer model = new_model(std::ssize(letters), length, random);
   ParamSlab slab(model);
   AdamW optimizer(slab);
   const auto id = [&](size_t i) { return static_cast<int32_t>(letters.find(text[i % text.size()])); };
   for (int step = 0; step <= 200; ++step) {
     std::vector<int32_t> ids, targets;
-    for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t row = 0; row < rows; ++row) {
       const auto begin = static_cast<size_t>(random.integer(std::ssize(text)));
-      for (size_t i = begin; i < begin + kLength; ++i) ids.push_back(id(i)), targets.push_back(id(i + 1));
+      for (size_t i = begin; i < begin + length; ++i) ids.push_back(id(i)), targets.push_back(id(i + 1));
     }
     slab.zero_grad();
-    const Tensor loss = model.loss(Tensor::from(ids, {kRows, kLength}), Tensor::from(targets, {kRows, kLength}));
+    const Tensor loss = model.loss(Tensor::from(ids, {rows, length}), Tensor::from(targets, {rows, length}));
     backward(loss);
+    // All gradients are multiplied by one factor, so that their norm is at most 1.
     optimizer.step(/*lr=*/3e-3, clip_scale(grad_norm(slab), 1));
     if (step % 50 == 0) fmt::print("characters, step {:3}: loss {:.3f}\n", step, loss.item());
   }
   std::string written;
   const Tensor first = Tensor::from(std::vector<int32_t>{id(0)}, {1, 1});
-  const std::vector<double> ids = sampled(model, first, kLength - 1, random).to_vector();
+  const std::vector<double> ids = sampled(model, first, length - 1, random).to_vector();
   for (const double x : ids) written += letters[static_cast<size_t>(x)];
   fmt::print("characters: \"{}\"\n", written);
 }

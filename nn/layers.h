@@ -78,7 +78,7 @@ struct Norm : Module {
 
   Norm(NormKind kind, int64_t channels, bool with_bias, double eps, DType dtype = f32);
   Tensor operator()(const Tensor& x) const;
-  // {x + residual, its norm} in one pass, with the bits of the two operations. `residual` may be undefined: {x, norm}.
+  // {x + residual, its norm} in one pass, bit-identical to the two operations. `residual` may be undefined: {x, norm}.
   std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const;
   // {x + residual, linear(its norm)}, or linear_gelu: add_norm_linear(), for decoding. The layer has no adapter.
   std::pair<Tensor, Tensor> add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
@@ -92,13 +92,13 @@ struct RMSNorm : Norm {
   explicit RMSNorm(int64_t channels, double eps = 1e-6, DType dtype = f32);
 };
 
-// While training: zeroes each element with probability p and scales the rest by 1/(1-p). Draws from
-// default_generator().
+// dropout() in the mode of `module`, from its stream. Error if it is in train mode and has no stream.
+Tensor dropout(const Tensor& x, double p, const Module& module);
 struct Dropout : Module {
   double p;
 
   explicit Dropout(double p) : p(p) {}
-  Tensor operator()(const Tensor& x) const { return dropout(x, p, training); }
+  Tensor operator()(const Tensor& x) const { return dropout(x, p, *this); }
   void visit(Visitor&) override {}
 };
 

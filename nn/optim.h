@@ -50,7 +50,7 @@ struct AdamWOptions {
   bool stochastic_rounding = false;
   uint64_t seed = 0;
 };
-// The two decays, eps and weight decay.
+// The options as named fields: the betas, eps and weight decay.
 std::vector<Field> fields(AdamWOptions& options);
 
 // Adam with decoupled weight decay (Loshchilov & Hutter 2019). For a parameter p with gradient g, in step t = 1, 2 …:

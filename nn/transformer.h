@@ -1,9 +1,10 @@
 #pragma once
 // The decoder-only transformer. The default configuration is GPT-2 (Radford et al. 2019, "Language Models are
 // Unsupervised Multitask Learners"): blocks with layer norms before attention and MLP, tanh GELU, learned positions, an
-// output head that shares the token embedding's weight. Other values give the Llama family (Touvron et al. 2023,
-// arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated MLP, no biases; or latent
-// attention (nn/variants/latent_attention.h).
+// output head that shares the token embedding's weight. It computes ids → embeddings → blocks → norm → head → logits;
+// the embedding of position t is a row of parameters that is added to the token's row. Other values give the Llama
+// family (Touvron et al. 2023, arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated
+// MLP, no biases; or latent attention (nn/variants/latent_attention.h).
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -41,9 +42,9 @@ struct TransformerBlock : Module {
   // pass: ln_1 of the next block, or ln_f.
   template <class... Where>
   std::pair<Tensor, Tensor> unsummed(const Tensor& x, const Tensor& residual, const Where&... where) const {
-    const auto [in, normed] = ln_1.add(x, residual);
-    const auto [sum, normed_sum] = ln_2.add(in, attend(normed, where...));
-    return {mlp(normed_sum), sum};
+    const auto [s, normed_s] = ln_1.add(x, residual);
+    const auto [a, normed_a] = ln_2.add(s, attend(normed_s, where...));
+    return {mlp(normed_a), a};
   }
   // With a KV cache; outside the tape.
   std::pair<Tensor, Tensor> unsummed(const Tensor& x, const Tensor& residual, const KvSlot& slot) const;
@@ -144,7 +145,7 @@ Tensor Transformer::hidden_of(Tensor x, const Where&... where) const {
     const TransformerBlock& block = h[i];
     begin_part(i + 1);
     if (checkpoint_blocks) {
-      x = checkpoint([&block, where...](const Tensor& in) { return block(in, where...); }, x);
+      x = checkpoint([&block, where...](const Tensor& in) { return block(in, where...); }, x, dropout_stream);
     } else {
       std::tie(x, residual) = block.unsummed(x, residual, where...);
     }

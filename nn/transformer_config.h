@@ -41,9 +41,9 @@ struct TransformerConfig {
   int64_t n_embd = 768;        // C
   double dropout = 0;
   bool bias = true;  // in linear layers and layer norms
-  // Standard deviation of the initial weights of c_attn and c_fc, which read the residual stream, and of all matrices
-  // of latent attention but c_proj. With 1/√n_embd, inputs of unit variance give outputs of unit variance. GPT-2's 0.02
-  // is close to that at its own widths only, and makes narrow models learn much slower.
+  // Standard deviation of the initial weights of c_attn, c_fc and c_gate, which read the residual stream, and of all
+  // matrices of latent attention but c_proj. With 1/√n_embd, inputs of unit variance give outputs of unit variance.
+  // GPT-2's 0.02 is close to that at its own widths only, and makes narrow models learn much slower.
   double in_proj_std = 0.02;
   DType dtype = f32;  // of weights and activations; with bf16 the loss is f32
   // GPT-2 has the defaults of these.

@@ -1,7 +1,8 @@
 #pragma once
 // Sizes and strides of at most six dimensions, stored inline. The rank is the number of dimensions. A stride counts
 // elements: [2, 3] in row-major order has strides [3, 1], so element [i, j] is at 3·i + j. Its transpose has the shape
-// [3, 2] and the strides [1, 3] on the same memory. A stride of 0 repeats an element.
+// [3, 2] and the strides [1, 3] on the same memory. A stride of 0 repeats an element. Where a comment says Error, the
+// function throws pg::Error (tensor/base/error.h).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -55,13 +56,7 @@ class Dims {
     std::copy(v_ + at + 1, v_ + rank_, v_ + at);
     --rank_;
   }
-  bool operator==(const Dims& other) const {
-    if (rank_ != other.rank_) return false;
-    for (int i = 0; i < rank_; ++i) {
-      if (v_[i] != other.v_[i]) return false;
-    }
-    return true;
-  }
+  bool operator==(const Dims& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
 
  private:
   int rank_ = 0;
@@ -90,10 +85,10 @@ inline Strides contiguous_strides(const Shape& shape) {
   }
   return strides;
 }
-// Always true for a shape without elements.
+// Whether the elements follow one another in row-major order; true for a shape without elements.
 bool is_contiguous(const Shape& shape, const Strides& strides);
-// NumPy's broadcasting rule: dimensions are aligned at the right, and their sizes must be equal or 1. Error naming `op`
-// when they don't fit.
+// NumPy's broadcasting rule: dimensions are aligned at the right, and missing ones count as 1. Two sizes must be equal,
+// or one of them 1; the result has the larger one. Error naming `op` when they don't fit.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 // Strides that read a tensor of shape `from` as if it had shape `to`: 0 where a size of 1 is repeated.
 Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape& to, const char* op);

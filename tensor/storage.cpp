@@ -13,7 +13,6 @@
 
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/poison.h"
 #include "tensor/reclaim.h"
 
 #ifndef __has_feature  // clang only

@@ -70,4 +70,9 @@ void empty_cache(Device device = {});
 // Has this thread's reclaimers (reclaim.h) release what they hold, and returns all unused blocks to the system.
 void release_idle_memory(Device device);
 
+// From now on every block that allocate() returns on the CPU is full of bytes 0xff: NaN in the floating dtypes, -1 in
+// i32. So programs that check other code find memory that is read before it is written; without it a block may be
+// zeros, or hold what was computed before.
+void poison_new_memory(bool on);
+
 }  // namespace pg

@@ -25,7 +25,8 @@ struct GradNode : RefCounted {
 
 class Tensor {
  public:
-  Tensor() = default;  // undefined: numel 0, no storage; operations on it throw Error
+  // Undefined: numel 0, no storage. Operations on it throw Error; to(), detach() and contiguous_copy() return it.
+  Tensor() = default;
 
   static Tensor empty(const Shape& shape, DType dtype = f32, Device device = {});
   static Tensor zeros(const Shape& shape, DType dtype = f32, Device device = {});
@@ -112,7 +113,7 @@ class Tensor {
   Tensor grad() const;
   void zero_grad() const;  // the next backward overwrites the leaf's gradient
   const Ref<GradNode>& node() const { return node_; }
-  int output() const { return output_; }
+  int output() const { return output_; }  // which output of the node this is
   void set_node(Ref<GradNode> node, int output) {
     node_ = std::move(node);
     output_ = static_cast<uint8_t>(output);
@@ -130,7 +131,7 @@ class Tensor {
   Strides strides_;
   int64_t offset_ = 0;
   DType dtype_ = f32;
-  uint8_t output_ = 0;  // which output of node_ this is
+  uint8_t output_ = 0;
   Ref<Storage> storage_;
   Ref<GradNode> node_;
 };

@@ -1,14 +1,20 @@
 #pragma once
-// How the plain kernels read and write elements: one at a time, as doubles. The type of a tensor matters here only.
+// The plain backend: every kernel of tensor/kernels.def as loops over indices, with arithmetic in double and one
+// rounding at the end. It is the definition of each kernel: read it first, and test the fast backends against it. It
+// uses one thread, and a training step takes 20 times as long as on the CPU's own backend, or more.
+// This file is how it reads and writes elements: one at a time, as doubles. The type of a tensor matters here only.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "tensor/dtype.h"
-#include "tensor/view.h"
+#include "tensor/kernels.h"
 
 namespace pg::plain {
+
+#define KERNEL(name, parameters) void name parameters;
+#include "tensor/kernels.def"
 
 // The element of x at an offset in elements, as a double.
 inline double get(const View& x, int64_t offset) {
@@ -20,7 +26,8 @@ inline double get(const View& x, int64_t offset) {
     }
   });
 }
-// Rounds `value` to the type of y: the only rounding of a kernel. Integers are clamped to their range, and NaN is 0.
+// Rounds `value` to the type of y, to bf16 by way of f32: the only rounding of a kernel. Integers are clamped to their
+// range, and NaN is 0.
 inline void put(const View& y, int64_t offset, double value) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
     using Limits = std::numeric_limits<T>;
@@ -45,7 +52,7 @@ int64_t at(const View& x, I... i) {
 }
 inline int64_t at(const View& x, const Dims& i) {
   int64_t offset = 0;
-  for (int d = 0; d < x.rank(); ++d) offset += i[d] * x.strides[d];
+  for (int d = 0; d < i.rank(); ++d) offset += i[d] * x.strides[d];
   return offset;
 }
 // The value of the element x[i, j, …].
@@ -53,7 +60,8 @@ template <class... I>
 double of(const View& x, const I&... i) {
   return get(x, at(x, i...));
 }
-// The offset of element r of a list with one value for each row. A list that is a view of another rank is contiguous.
+// The offset of value r of a view that has one value for each row of another tensor. The view has rank 1, or is
+// contiguous.
 inline int64_t at_row(const View& x, int64_t r) { return x.rank() == 1 ? r * x.strides[0] : r; }
 inline double of_row(const View& x, int64_t r) { return get(x, at_row(x, r)); }
 
@@ -67,17 +75,14 @@ void each(const Shape& shape, F f) {
   }
 }
 
-// A tensor's lines along its last dimension, which are read and written whole: a result may lie over an argument.
+// The lines of a tensor along its last dimension. A line is read whole before it is written, so a result may share
+// memory with an argument.
 class Lines {
  public:
   explicit Lines(const View& x) : x_(x), size_(x.shape.back()), step_(x.strides.back()) {
     Shape outer = x.shape;
     outer.erase(x.rank() - 1);
-    each(outer, [&](const Dims& i) {
-      int64_t start = 0;
-      for (int d = 0; d < i.rank(); ++d) start += i[d] * x.strides[d];
-      starts_.push_back(start);
-    });
+    each(outer, [&](const Dims& i) { starts_.push_back(plain::at(x, i)); });
   }
   int64_t count() const { return static_cast<int64_t>(starts_.size()); }
   int64_t size() const { return size_; }

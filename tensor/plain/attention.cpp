@@ -1,13 +1,13 @@
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) and its backward. Each position t has a query q[t], and each
 // position s a key k[s] and a value v[s]. The result of t is a weighted mean of the values. The weights p[s] are at
-// least 0, their sum is 1, and p[s] is larger where q[t]·k[s] is larger. Several heads do this side by side. The file
-// also has rotary positions, which GPT-2 does not use, and the cache of keys and values for generation.
+// least 0, their sum is 1, and p[s] is larger where q[t]·k[s] is larger. Each head does this
+// with its own D channels, and the scale is 1/√D. The file also has rotary positions, which GPT-2 does not use, and the
+// cache of keys and values for generation.
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "tensor/plain/access.h"
-#include "tensor/plain/kernels_plain.h"
 
 namespace pg::plain {
 namespace {
@@ -18,6 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // lse is ln Σ e^(scale·q·k[s]), so the sum of p is 1. Without any key, all are 0 and lse is -inf. The T queries are
 // the last T of `length` positions: query t is position length - T + t, and with `causal` it sees no later key.
 std::vector<double> weights(const View& q, const View& k, const AttentionArgs& args, const Dims& i, double& lse) {
+  // In GPT-2 kv_head is h. With grouped heads, several heads of q share one head of k and v.
   const int64_t b = i[0], h = i[1], t = i[2], keys = k.shape[2], kv_head = h / (q.shape[1] / k.shape[1]);
   const int64_t length = args.kv_len ? static_cast<int64_t>(of(args.kv_len, b)) : keys;
   const int64_t end = args.causal ? length - q.shape[2] + t + 1 : length;
@@ -68,15 +69,15 @@ void attention_backward(const View& dq, const View& dk, const View& dv, const Vi
   Sums sum_q(dq), sum_k(dk), sum_v(dv);
   each(queries(q), [&](const Dims& i) {
     const int64_t b = i[0], h = i[1], t = i[2], kv_head = h / (q.shape[1] / k.shape[1]);
-    double lse = 0, along_out = 0;
+    double lse = 0, dout_out = 0;
     const std::vector<double> p = weights(q, k, args, i, lse);
-    for (int64_t d = 0; d < size; ++d) along_out += of(dout, b, h, t, d) * of(out, b, h, t, d);
+    for (int64_t d = 0; d < size; ++d) dout_out += of(dout, b, h, t, d) * of(out, b, h, t, d);
     for (int64_t s = 0; s < k.shape[2]; ++s) {
       const double weight = p[static_cast<size_t>(s)];
       if (weight == 0) continue;
-      double along_v = 0;
-      for (int64_t d = 0; d < size; ++d) along_v += of(dout, b, h, t, d) * of(v, b, kv_head, s, d);
-      const double ds = weight * (along_v - along_out) * args.scale;
+      double dout_v = 0;
+      for (int64_t d = 0; d < size; ++d) dout_v += of(dout, b, h, t, d) * of(v, b, kv_head, s, d);
+      const double ds = weight * (dout_v - dout_out) * args.scale;
       for (int64_t d = 0; d < size; ++d) {
         sum_q(b, h, t, d) += ds * of(k, b, kv_head, s, d);
         sum_k(b, kv_head, s, d) += ds * of(q, b, h, t, d);

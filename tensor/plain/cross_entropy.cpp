@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tensor/plain/access.h"
-#include "tensor/plain/kernels_plain.h"
 
 namespace pg::plain {
 namespace {

@@ -1,7 +1,6 @@
 // Copies, and the functions of tensor/elementwise.def with their gradients, element by element.
 #include "tensor/functors.h"
 #include "tensor/plain/access.h"
-#include "tensor/plain/kernels_plain.h"
 #include "tensor/plain/real.h"
 
 namespace pg::plain {

@@ -3,7 +3,6 @@
 
 #include "tensor/functors.h"
 #include "tensor/plain/access.h"
-#include "tensor/plain/kernels_plain.h"
 #include "tensor/plain/real.h"
 
 namespace pg::plain {

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "tensor/plain/access.h"
-#include "tensor/plain/kernels_plain.h"
 
 namespace pg::plain {
 

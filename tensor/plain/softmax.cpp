@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "tensor/plain/access.h"
-#include "tensor/plain/kernels_plain.h"
 #include "tensor/sample.h"
 
 namespace pg::plain {

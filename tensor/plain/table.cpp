@@ -1,5 +1,5 @@
 // The table of the plain kernels.
-#include "tensor/plain/kernels_plain.h"
+#include "tensor/plain/access.h"
 
 namespace pg {
 

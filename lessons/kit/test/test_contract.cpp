@@ -4,7 +4,7 @@
 
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
-#include "tensor/poison.h"
+#include "tensor/storage.h"
 #include "tests/catch.h"
 
 using namespace pg;
