@@ -16,6 +16,7 @@ using Catch::Approx;
 #include <string_view>
 
 #include "tensor/base/error.h"
+#include "tensor/base/parallel.h"
 
 namespace pg::testing {
 
@@ -50,6 +51,14 @@ constexpr int rounds(int n) {
   return n;
 #endif
 }
+
+// Sets the number of threads, and restores it at the end of the block.
+struct Threads {
+  const int before = num_threads();
+  explicit Threads(int n) { set_num_threads(n); }
+  ~Threads() { set_num_threads(before); }
+  Threads(const Threads&) = delete;
+};
 
 // A folder that is removed when the test ends.
 struct TempDir {

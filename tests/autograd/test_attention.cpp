@@ -11,14 +11,9 @@
 #include "tests/catch.h"
 
 using namespace pg;
+using pg::testing::Threads;
 
 namespace {
-
-struct Threads {
-  explicit Threads(int n) : before(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  int before;
-};
 
 struct Case {
   int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, size = 1;

@@ -160,23 +160,21 @@ TEST_CASE("int8_linear takes any shape and stride and needs no bias") {
 
 TEST_CASE("int8_linear has the same bits with every number of threads") {
   const NoGrad no_grad;
-  const int before = num_threads();
   for (const DType dtype : {f32, bf16}) {
     const Int8Weight w = quantize_int8(random({1100, 515}, dtype, 1), "w");
     const Tensor bias = random({1100}, dtype, 3);
     for (const int64_t m : {1, 4, 9, 33}) {
       const Tensor x = random({m, 515}, dtype, 2);
-      set_num_threads(1);
+      const Threads alone(1);
       const auto one = int8_linear(x, w, bias).to_vector();
       for (const int threads : {2, 3, 7}) {
         INFO(name_of(dtype) << ", " << m << " rows, " << threads << " threads");
-        set_num_threads(threads);
+        const Threads guard(threads);
         CHECK(int8_linear(x, w, bias).to_vector() == one);
         CHECK(quantize_int8(random({1100, 515}, dtype, 1), "w").q.to_vector() == w.q.to_vector());
       }
     }
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("int8_linear passes on what is not finite") {

@@ -108,21 +108,19 @@ TEST_CASE("strides of inputs change no value", "[ops]") {
 }
 
 TEST_CASE("bits do not depend on threads or on the run", "[ops]") {
-  const int before = num_threads();
   for (const OpSample& s : op_samples()) {
     INFO(title(s));
     for (DType dtype : {f32, f64, bf16}) {
       const std::vector<Tensor> inputs = inputs_of(s, dtype);
-      set_num_threads(1);
+      const Threads alone(1);
       const Run one = run(s, s.call, inputs);
       for (int threads : {1, 2, 3}) {
         INFO(threads << " threads, " << name_of(dtype));
-        set_num_threads(threads);
+        const Threads guard(threads);
         check_same_bits(run(s, s.call, inputs), one);
       }
     }
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("every element of a result is written", "[ops]") {

@@ -46,13 +46,11 @@ TEST_CASE("CUDA attention of one query over several splits of the keys repeats i
     const Results first = run(q, k, v, lens);
     INFO(name_of(dtype));
     // The counters of finished blocks are 0 again, whichever block was last.
-    const int before = num_threads();
     for (const int threads : {1, 2, 3}) {
-      set_num_threads(threads);
+      const Threads guard(threads);
       poison_free_memory(device());
       check_same(run(q, k, v, lens), first);
     }
-    set_num_threads(before);
   }
 }
 

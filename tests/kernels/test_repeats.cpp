@@ -13,17 +13,15 @@ template <class F>
 void check_repeats(DType dtype, F f) {
   INFO(name_of(dtype));
   const auto run = [&] { return f(Side(device(), dtype, kContiguous)); };
-  const int before = num_threads();
   const Results once = run();
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads guard(threads);
     poison_free_memory(device(), 4096);
     const Results again = run();
     for (size_t i = 0; i < once.size(); ++i) {
       if (!same_bits(again[i], once[i])) FAIL_CHECK("result " << i << " differs for " << threads << " threads");
     }
   }
-  set_num_threads(before);
 }
 
 }  // namespace

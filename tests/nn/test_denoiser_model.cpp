@@ -137,9 +137,8 @@ TEST_CASE("denoiser: a resumed run has the bits of one that never stopped", "[nn
     return all;
   };
   std::vector<double> whole;
-  const int before = num_threads();
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads guard(threads);
     Transformer model = small_denoiser(f32, 0.2);
     Trainer trainer(model, recipe(6), counting(5));
     for (int i = 0; i < 6; ++i) {
@@ -149,7 +148,6 @@ TEST_CASE("denoiser: a resumed run has the bits of one that never stopped", "[nn
     if (threads == 1) whole = parameters(model);
     CHECK(parameters(model) == whole);
   }
-  set_num_threads(before);
   Transformer model = small_denoiser(f32, 0.2, 2);
   Trainer trainer(model, recipe(6), counting(5));
   trainer.resume(load_checkpoint(dir.file("checkpoint.safetensors")));

@@ -13,6 +13,7 @@
 
 using namespace pg;
 using pg::testing::error_of;
+using pg::testing::Threads;
 
 namespace {
 
@@ -79,12 +80,6 @@ std::vector<std::vector<int32_t>> joined(const std::vector<std::vector<int32_t>>
   }
   return sequences;
 }
-
-struct Threads {
-  int before = num_threads();
-  explicit Threads(int n) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-};
 
 void check_bits(DType dtype, uint64_t seed) {
   Transformer model = make_model(dtype, seed);

@@ -201,12 +201,10 @@ TEST_CASE("tensor source: quantised rows, with any number of threads", "[tensor_
   b.tensor("w", {96, 3000}, 2, blocks);
   write_bytes(dir.file("a.gguf"), b.file());
   const TensorSource big = open_tensors(dir.file("a.gguf"));
-  const int threads = num_threads();
-  set_num_threads(1);
+  Threads guard(1);
   const std::vector<double> alone = values(big.read("w", f32));
   set_num_threads(3);
   CHECK(values(big.read("w", f32)) == alone);
-  set_num_threads(threads);
 }
 
 TEST_CASE("tensor source: rows for interleaved rotation", "[tensor_source]") {

@@ -14,6 +14,7 @@
 using namespace pg;
 using pg::testing::error_of;
 using pg::testing::TempDir;
+using pg::testing::Threads;
 
 namespace {
 
@@ -132,16 +133,14 @@ TEST_CASE("trainer: one batch is memorised", "[nn][trainer]") {
 
 TEST_CASE("trainer: the same bits for any number of threads", "[nn][trainer]") {
   std::vector<double> reference;
-  const int before = num_threads();
   for (int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads guard(threads);
     Transformer model = seeded(tiny(0.1));
     Trainer trainer(model, config(6), batches(7));
     trainer.run({});
     if (threads == 1) reference = all_parameters(model);
     CHECK(all_parameters(model) == reference);
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("trainer: bf16 learns as f32 does", "[nn][trainer][bf16]") {

@@ -144,9 +144,8 @@ TEST_CASE("unmask: a seed repeats, rows are independent, and threads change noth
     UnmaskOptions other = options;
     other.seed = 5;
     CHECK(ids_of(unmask(model, begin, other)) != whole);
-    const int before = num_threads();
     for (const int threads : {1, 2, 3}) {
-      set_num_threads(threads);
+      const Threads guard(threads);
       CHECK(ids_of(unmask(model, begin, options)) == whole);
       for (int64_t row = 0; row < 5; ++row) {
         UnmaskOptions one = options;
@@ -155,7 +154,6 @@ TEST_CASE("unmask: a seed repeats, rows are independent, and threads change noth
               std::vector<int32_t>(whole.begin() + row * 8, whole.begin() + (row + 1) * 8));
       }
     }
-    set_num_threads(before);
   }
 }
 

@@ -260,10 +260,9 @@ TEST_CASE("a resumed run in environments has the bits of one that never stopped"
 }
 
 TEST_CASE("training in environments has the same bits for any number of threads", "[env][trainer]") {
-  const int before = num_threads();
   std::vector<double> reference;
   for (int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const testing::Threads guard(threads);
     EnvTrainConfig c = small("Pendulum-v1");
     c.hidden = 64;
     c.rollout_steps = 512;
@@ -274,7 +273,6 @@ TEST_CASE("training in environments has the same bits for any number of threads"
     const bool same = all_parameters(trainer.model()) == reference;
     CHECK(same);
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("the entropy bonus raises the entropy", "[env][trainer]") {

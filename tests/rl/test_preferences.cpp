@@ -65,11 +65,8 @@ Experience with_rewards(const std::vector<double>& rewards, int64_t samples) {
 // Calls `run` with `count` threads.
 template <class F>
 auto threads(int count, const F& run) {
-  const int before = num_threads();
-  set_num_threads(count);
-  auto result = run();
-  set_num_threads(before);
-  return result;
+  const testing::Threads guard(count);
+  return run();
 }
 
 }  // namespace

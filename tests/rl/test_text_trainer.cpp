@@ -45,14 +45,12 @@ RlConfig small(const char* name) {
 
 // The weights after `steps` steps from a warmed-up policy.
 std::vector<double> run(const RlConfig& config, int64_t steps, DType dtype = f32, int threads = 2) {
-  const int before = num_threads();
-  set_num_threads(threads);
+  const testing::Threads guard(threads);
   const auto task = make_text_task("sort", {{"length", "3"}});
   Transformer policy = make_policy(*task, dtype);
   warm_up(policy, *task, 20);
   RlTrainer trainer(policy, *task, config);
   for (int64_t i = 0; i < steps; ++i) trainer.step();
-  set_num_threads(before);
   return weights(policy);
 }
 

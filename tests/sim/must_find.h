@@ -36,9 +36,8 @@ inline std::string message_of(const std::function<void()>& f) {
 // threads.
 inline void must_find_in(const std::string& path, const std::string& name, const std::string& block_and_thread,
                          const std::vector<std::string>& words, const std::function<void()>& f) {
-  const int before = num_threads();
   for (int threads : {1, 2}) {
-    set_num_threads(threads);
+    const Threads guard(threads);
     const std::string message = message_of(f);
     const std::string start =
         "pg::testing::" + name + "_kernel (" + location_in(path, name) + "), " + block_and_thread + ": ";
@@ -49,7 +48,6 @@ inline void must_find_in(const std::string& path, const std::string& name, const
       CHECK(message.find(word) != std::string::npos);
     }
   }
-  set_num_threads(before);
 }
 
 inline void needs_accesses() {

@@ -64,12 +64,6 @@ void check_shuffles() {
   }
 }
 
-struct Threads {
-  explicit Threads(int n) : before(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  int before;
-};
-
 }  // namespace
 
 TEST_CASE("sim: every thread of a three-dimensional launch runs once with its own indices", "[sim]") {

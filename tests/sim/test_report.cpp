@@ -238,9 +238,8 @@ TEST_CASE("sim report: equal for any number of threads, and printed as a table",
   const int n = 4096;
   DeviceArray<float> x(std::vector<float>(4 * n, 1.0f)), y(n);
   std::string first;
-  const int before = num_threads();
   for (int threads : {1, 2}) {
-    set_num_threads(threads);
+    const Threads guard(threads);
     const sim::Report report;
     strided_copy(x.data(), y.data(), n, 4, 0);
     column_of_tile(y.data(), 32);
@@ -248,7 +247,6 @@ TEST_CASE("sim report: equal for any number of threads, and printed as a table",
     if (first.empty()) first = table;
     CHECK(table == first);
   }
-  set_num_threads(before);
   INFO(first);
   CHECK(first.find(
             "strided_copy_kernel: 1 launches, 32 blocks, 4096 threads; 32.8 kB requested, 81.9 kB moved (40 % used)") !=

@@ -10,14 +10,9 @@
 #include "tests/catch.h"
 
 using namespace pg;
+using pg::testing::Threads;
 
 namespace {
-
-struct Threads {
-  explicit Threads(int n) : before(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  int before;
-};
 
 template <class T>
 std::vector<T> random_values(int64_t n, uint64_t seed) {

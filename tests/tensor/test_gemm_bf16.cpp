@@ -126,13 +126,12 @@ TEST_CASE("bf16 matmul of operands at odd places equals exact sums", "[gemm][bf1
 
 TEST_CASE("bf16 matmul: an element has the same bits in every product that contains it", "[gemm][bf16]") {
   pairs = GENERATE(false, true);
-  const int before = num_threads();
   for (const Case& c :
        {Case{67, 150, 901}, Case{29, 600, 64}, Case{300, 70, 902}, Case{150, 800, 640}, Case{300, 270, 1601}}) {
     for (bool transposed : {false, true}) {
       const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, transposed, 5), bias = random({c.n}, 6);
       const MatmulArgs args{.bias = bias, .activation = Activation::gelu_tanh};
-      set_num_threads(1);
+      const testing::Threads alone(1);
       const Tensor all = product(a, b, bf16, args);
       for (int threads : {2, 3, 7}) {
         set_num_threads(threads);
@@ -146,7 +145,6 @@ TEST_CASE("bf16 matmul: an element has the same bits in every product that conta
       }
     }
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("bf16 matmul adds the bias before it rounds and stores the pre-activation", "[gemm][bf16]") {

@@ -104,9 +104,8 @@ TEST_CASE("softmax of columns has the bits of softmax of rows and of any number 
       if (b > 2) x.view_reshape({-1}).view_slice(0, 1, 2).fill(kNan);
       const Tensor rows = in_rows(x), y_rows = nothing(rows.shape(), dtype);
       k.softmax(y_rows, rows, log);
-      const int before = num_threads();
-      for (const int threads : {3, 1, before}) {
-        set_num_threads(threads);
+      for (const int threads : {3, 1, num_threads()}) {
+        const Threads guard(threads);
         k.softmax(by_columns(y), by_columns(x), log);
         CHECK(same(in_rows(y), y_rows));
       }

@@ -17,15 +17,9 @@
 #include "tests/catch.h"
 
 using namespace pg;
+using pg::testing::Threads;
 
 namespace {
-
-// Restores the number of threads at the end of a test.
-struct Threads {
-  explicit Threads(int n) : before(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  int before;
-};
 
 double sum_of_chunks(int64_t n, int64_t grain) {
   std::vector<double> partial((n + grain - 1) / grain);
@@ -172,14 +166,12 @@ TEST_CASE("many short calls next to busy threads stay correct and finish", "[poo
 }
 
 TEST_CASE("the number of threads can change between calls", "[pool]") {
-  const int before = num_threads();
   const double expected = sum_of_chunks(3000, 7);
   for (int repeat = 0; repeat < 30; ++repeat) {
-    set_num_threads(1 + repeat % 4);
+    const Threads guard(1 + repeat % 4);
     REQUIRE(num_threads() == 1 + repeat % 4);
     REQUIRE(sum_of_chunks(3000, 7) == expected);
   }
-  set_num_threads(before);
 }
 
 TEST_CASE("a forked child can compute and exit", "[pool]") {

@@ -91,8 +91,6 @@ TEST_CASE("sample: a row does not depend on the other rows or on the threads", "
     alone.push_back(samples_of(logits.view_slice(0, i, i + 1), {u[static_cast<size_t>(i)]}, {.temperature = 0.9})[0]);
   }
   CHECK(together == alone);
-  const int before = num_threads();
-  set_num_threads(3);
+  const testing::Threads guard(3);
   CHECK(samples_of(logits, u, {.temperature = 0.9}) == together);
-  set_num_threads(before);
 }
