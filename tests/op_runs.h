@@ -9,6 +9,7 @@
 #include "autograd/op_util.h"
 #include "tests/catch.h"
 #include "tests/op_samples/op_samples.h"
+#include "tests/tensors.h"
 
 namespace pg::testing {
 
@@ -55,26 +56,6 @@ inline Run run(const OpSample& s, const TensorFunction& f, const std::vector<Ten
   }
   for (const Tensor& leaf : leaves) r.gradients.push_back(leaf.grad());
   return r;
-}
-
-inline double relative_error(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    difference += (x[i] - y[i]) * (x[i] - y[i]);
-    size += y[i] * y[i];
-  }
-  // The norm is at least 1e-3: some results are nothing but rounding error (the gradient of a sum of probabilities).
-  return std::isnan(difference) ? HUGE_VAL : std::sqrt(difference) / std::max(std::sqrt(size), 1e-3);
-}
-
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.defined() != b.defined()) return false;
-  if (!a.defined()) return true;
-  const Tensor x = a.to(Device{}).contiguous_copy(), y = b.to(Device{}).contiguous_copy();
-  const size_t bytes = static_cast<size_t>(x.numel()) * size_of(x.dtype());
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         (bytes == 0 || std::memcmp(x.view().data, y.view().data, bytes) == 0);
 }
 
 inline void check_close(const Run& a, const Run& b, double tolerance) {

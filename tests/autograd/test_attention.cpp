@@ -9,9 +9,10 @@
 #include "tensor/base/random.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
-using pg::testing::Threads;
+using namespace pg::testing;
 
 namespace {
 
@@ -23,37 +24,12 @@ struct Case {
   double scale = 0.3;
 };
 
-template <class T>
-std::vector<T> random_values(int64_t n, uint64_t seed) {
-  Generator g(seed);
-  std::vector<T> x(n);
-  for (T& v : x) v = static_cast<T>(g.normal());
-  return x;
-}
-
-template <class T>
-View view(std::vector<T>& x, Shape shape, Strides strides, int64_t offset = 0) {
-  View v;
-  v.data = x.data() + offset;
-  v.dtype = dtype_of<T>();
-  v.shape = shape;
-  v.strides = strides;
-  return v;
-}
-template <class T>
-View contiguous(std::vector<T>& x, Shape shape) {
-  Strides strides = shape;
-  int64_t step = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) strides[i] = step, step *= shape[i];
-  return view(x, shape, strides);
-}
-
 AttentionArgs arguments(Case& c) {
   AttentionArgs args;
   args.scale = c.scale;
   args.causal = c.causal;
-  if (!c.mask.empty()) args.key_mask = contiguous(c.mask, {c.batch, c.keys});
-  if (!c.len.empty()) args.kv_len = contiguous(c.len, {c.batch});
+  if (!c.mask.empty()) args.key_mask = view(c.mask, {c.batch, c.keys});
+  if (!c.len.empty()) args.kv_len = view(c.len, {c.batch});
   return args;
 }
 
@@ -78,14 +54,14 @@ struct Tensors {
 
   void forward(Case& c) {
     const Shape sq{c.batch, c.heads, c.queries, c.size}, sk{c.batch, c.kv_heads, c.keys, c.size};
-    cpu::attention(contiguous(out, sq), contiguous(lse, {c.batch, c.heads, c.queries}), contiguous(q, sq),
-                   contiguous(k, sk), contiguous(v, sk), arguments(c));
+    cpu::attention(view(out, sq), view(lse, {c.batch, c.heads, c.queries}), view(q, sq), view(k, sk), view(v, sk),
+                   arguments(c));
   }
   void backward(Case& c, double beta) {
     const Shape sq{c.batch, c.heads, c.queries, c.size}, sk{c.batch, c.kv_heads, c.keys, c.size};
-    cpu::attention_backward(contiguous(dq, sq), contiguous(dk, sk), contiguous(dv, sk), contiguous(dout, sq),
-                            contiguous(out, sq), contiguous(lse, {c.batch, c.heads, c.queries}), contiguous(q, sq),
-                            contiguous(k, sk), contiguous(v, sk), arguments(c), beta);
+    cpu::attention_backward(view(dq, sq), view(dk, sk), view(dv, sk), view(dout, sq), view(out, sq),
+                            view(lse, {c.batch, c.heads, c.queries}), view(q, sq), view(k, sk), view(v, sk),
+                            arguments(c), beta);
   }
 };
 
@@ -135,21 +111,6 @@ struct Reference {
     }
   }
 };
-
-template <class T>
-double relative_error(const std::vector<T>& got, const std::vector<double>& expected) {
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (std::isinf(expected[i]) && got[i] == expected[i]) continue;
-    difference += (got[i] - expected[i]) * (got[i] - expected[i]);
-    norm += expected[i] * expected[i];
-  }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
-}
-template <class T>
-bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
-  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);
-}
 
 std::vector<uint8_t> random_mask(int64_t n, uint64_t seed) {
   Generator g(seed);
@@ -377,7 +338,7 @@ TEST_CASE("attention reads views of any strides", "[attention]") {
   }
   x.forward(c);
   std::vector<float> out(x.out.size()), lse(x.lse.size());
-  cpu::attention(view(out, shape, {t * heads * d, d, heads * d, 1}), contiguous(lse, {batch, heads, t}),
+  cpu::attention(view(out, shape, {t * heads * d, d, heads * d, 1}), view(lse, {batch, heads, t}),
                  view(qkv, shape, strides), view(qkv, shape, strides, heads * d),
                  view(qkv, shape, strides, 2 * heads * d), arguments(c));
   for (int64_t i = 0; i < batch * heads * t * d; ++i) {
@@ -393,11 +354,10 @@ TEST_CASE("attention reads views of any strides", "[attention]") {
     dout[((b * t + row) * heads + h) * d + e] = x.dout[i];
   }
   const Strides by_row{t * heads * d, d, heads * d, 1};
-  cpu::attention_backward(view(dqkv, shape, strides), view(dqkv, shape, strides, heads * d),
-                          view(dqkv, shape, strides, 2 * heads * d), view(dout, shape, by_row),
-                          view(out, shape, by_row), contiguous(lse, {batch, heads, t}), view(qkv, shape, strides),
-                          view(qkv, shape, strides, heads * d), view(qkv, shape, strides, 2 * heads * d), arguments(c),
-                          0);
+  cpu::attention_backward(
+      view(dqkv, shape, strides), view(dqkv, shape, strides, heads * d), view(dqkv, shape, strides, 2 * heads * d),
+      view(dout, shape, by_row), view(out, shape, by_row), view(lse, {batch, heads, t}), view(qkv, shape, strides),
+      view(qkv, shape, strides, heads * d), view(qkv, shape, strides, 2 * heads * d), arguments(c), 0);
   for (int64_t i = 0; i < batch * heads * t * d; ++i) {
     const int64_t e = i % d, row = i / d % t, h = i / d / t % heads, b = i / d / t / heads;
     const int64_t from = ((b * t + row) * 3 * heads + h) * d + e;

@@ -6,8 +6,10 @@
 #include "tensor/kernels.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::same_bits;
 
 namespace {
 
@@ -19,11 +21,6 @@ Result attend(const Tensor& q, const Tensor& k, const Tensor& v, const Attention
   Result r{Tensor::full(q.shape(), NAN, q.dtype()), Tensor::full({q.size(0), q.size(1), q.size(2)}, NAN, f32)};
   cpu_kernels().attention(r.out, r.lse, q, k, v, args);
   return r;
-}
-
-bool same_bits(const Tensor& x, const Tensor& y) {
-  return x.dtype() == y.dtype() && x.shape() == y.shape() &&
-         std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.numel()) * size_of(x.dtype())) == 0;
 }
 
 }  // namespace

@@ -4,28 +4,22 @@
 
 #include "autograd/op_util.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using pg::testing::contains;
 using pg::testing::error_of;
+using pg::testing::leaf;
+using pg::testing::same_bits;
 
 namespace {
 
-Tensor leaf(const std::vector<double>& values) {
-  Tensor x = Tensor::from(values, {static_cast<int64_t>(values.size())});
-  return x.set_requires_grad();
-}
 Tensor random_leaf(const Shape& shape, uint64_t seed, DType dtype = f64) {
   Generator g(seed);
   Tensor x = Tensor::normal(shape, 0, 1, g, dtype);
   return x.set_requires_grad();
 }
 using Values = std::vector<double>;
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const auto x = a.to_vector(), y = b.to_vector();
-  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0);
-}
 
 // The identity, which counts how often its backward runs.
 Tensor counted(const Tensor& x, int* runs) {

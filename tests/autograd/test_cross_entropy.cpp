@@ -11,7 +11,6 @@ using namespace pg::testing;
 namespace {
 
 using Values = std::vector<double>;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Tensor normal(const Shape& shape, DType dtype, uint64_t seed = 1) {
   Generator g(seed);

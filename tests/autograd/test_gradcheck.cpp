@@ -5,16 +5,13 @@
 #include "autograd/check/gradcheck.h"
 #include "autograd/op_util.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::random;
 using In = std::span<const Tensor>;
 
 namespace {
-
-Tensor random(const Shape& shape, uint64_t seed = 3) {
-  Generator g(seed);
-  return Tensor::normal(shape, 0, 1, g, f64);
-}
 
 // y = x², recorded with the given backward function, which computes dx from (dy, x).
 Tensor square(const Tensor& x, Tensor (*derivative)(const Tensor&, const Tensor&)) {
@@ -31,7 +28,7 @@ GradcheckResult check_square(Tensor (*derivative)(const Tensor&, const Tensor&),
   GradcheckOptions options;
   options.op = "square";
   options.label = "planted";
-  return gradcheck([=](In x) { return square(x[0], derivative); }, {random(shape)}, options);
+  return gradcheck([=](In x) { return square(x[0], derivative); }, {random(shape, 3)}, options);
 }
 
 bool says(const GradcheckResult& r, const std::string& words) { return r.message.find(words) != std::string::npos; }
@@ -84,7 +81,7 @@ TEST_CASE("gradcheck names planted bugs", "[gradcheck]") {
   }
   SECTION("nothing written") {
     const GradcheckResult r = gradcheck(
-        [](In x) { return record(Op::mul, x[0].clone(), {&x[0]}, [](const Tensor&, Grads&) {}); }, {random({3})});
+        [](In x) { return record(Op::mul, x[0].clone(), {&x[0]}, [](const Tensor&, Grads&) {}); }, {random({3}, 3)});
     CHECK(!r.ok);
     CHECK(says(r, "yours is 0 everywhere"));
   }
@@ -132,7 +129,7 @@ TEST_CASE("gradcheck sees a missing term in softmax", "[gradcheck]") {
     EnableGrad record_it;
     return record(Op::softmax, y, {&x[0]}, [y](const Tensor& dy, Grads& g) { g.pass(0, dy * y); });
   };
-  CHECK(!gradcheck(wrong_softmax, {random({3, 5})}).ok);
+  CHECK(!gradcheck(wrong_softmax, {random({3, 5}, 3)}).ok);
   auto doubled = [](In x) {
     NoGrad guard;
     const Tensor y = composed::softmax(x[0]);
@@ -140,7 +137,7 @@ TEST_CASE("gradcheck sees a missing term in softmax", "[gradcheck]") {
     return record(Op::softmax, y, {&x[0]},
                   [y](const Tensor& dy, Grads& g) { g.pass(0, 2 * (y * (dy - sum(dy * y, {-1}, true)))); });
   };
-  const GradcheckResult r = gradcheck(doubled, {random({3, 5})});
+  const GradcheckResult r = gradcheck(doubled, {random({3, 5}, 3)});
   CHECK(!r.ok);
   CHECK(says(r, "yours is 2 x expected"));
 }
@@ -153,7 +150,7 @@ TEST_CASE("gradcheck sees a kernel that overwrites where it must add", "[gradche
           if (auto dx = g[0]) dx.into->copy_from(dy);  // ignores beta
         });
       },
-      {random({3})});
+      {random({3}, 3)});
   CHECK(!r.ok);
   CHECK(says(r, "not twice the first"));
   CHECK(says(r, "beta"));
@@ -161,22 +158,22 @@ TEST_CASE("gradcheck sees a kernel that overwrites where it must add", "[gradche
 
 TEST_CASE("gradcheck sees results that change from run to run", "[gradcheck]") {
   int calls = 0;
-  const GradcheckResult r = gradcheck([&](In x) { return x[0] + 1e-13 * ++calls; }, {random({3})});
+  const GradcheckResult r = gradcheck([&](In x) { return x[0] + 1e-13 * ++calls; }, {random({3}, 3)});
   CHECK(!r.ok);
 }
 
 TEST_CASE("gradcheck does not perturb inputs marked as constant", "[gradcheck]") {
   auto f = [](In x) { return x[0] * x[1].detach(); };
-  CHECK(!gradcheck(f, {random({3}), random({3}, 4)}).ok);
+  CHECK(!gradcheck(f, {random({3}, 3), random({3}, 4)}).ok);
   GradcheckOptions options;
   options.constant = {1};
-  CHECK(gradcheck(f, {random({3}), random({3}, 4)}, options).ok);
+  CHECK(gradcheck(f, {random({3}, 3), random({3}, 4)}, options).ok);
   // An input that f does not use has gradient 0.
-  CHECK(gradcheck([](In x) { return x[0] * 2; }, {random({3}), random({3}, 4)}).ok);
+  CHECK(gradcheck([](In x) { return x[0] * 2; }, {random({3}, 3), random({3}, 4)}).ok);
 }
 
 TEST_CASE("gradcheck leaves inputs alone", "[gradcheck]") {
-  const Tensor x = random({6, 5});
+  const Tensor x = random({6, 5}, 3);
   const std::vector<double> values = x.to_vector();
   const GradcheckResult r = gradcheck([](In in) { return in[0] * in[0]; }, {x});
   INFO(r.message);
@@ -194,12 +191,12 @@ TEST_CASE("gradcheck refuses what it cannot check", "[gradcheck]") {
     }
     return "";
   };
-  const std::string expanded = message({random({1, 4}).view_expand({3, 4})});
+  const std::string expanded = message({random({1, 4}, 3).view_expand({3, 4})});
   CHECK(expanded.find("share memory") != std::string::npos);
   CHECK(expanded.find("contiguous()") != std::string::npos);
-  CHECK(message({random({4}).to(f32)}).find("to(f64)") != std::string::npos);
+  CHECK(message({random({4}, 3).to(f32)}).find("to(f64)") != std::string::npos);
   CHECK(message({Tensor::zeros({3}, i32)}).find("nothing to check") != std::string::npos);
   // Non-contiguous strides alone are not an overlap.
-  CHECK(message({random({3, 4}).view_transpose(0, 1)}).empty());
-  CHECK(message({random({9, 4}).view_slice(0, 1, 8, 3)}).empty());
+  CHECK(message({random({3, 4}, 3).view_transpose(0, 1)}).empty());
+  CHECK(message({random({9, 4}, 3).view_slice(0, 1, 8, 3)}).empty());
 }

@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -18,11 +19,6 @@ int byte_of(const Int8Weight& w, int64_t row, int64_t k) {
   return byte < 128 ? byte : byte - 256;
 }
 double scale_of(const Int8Weight& w, int64_t row) { return w.scale.data<const float>()[row]; }
-
-Tensor random(const Shape& shape, DType dtype, uint64_t seed) {
-  Generator g(seed);
-  return Tensor::normal(shape, 0, 1, g).to(dtype);
-}
 
 // |w - scale·q| <= scale/2, up to the rounding of w/scale, which is in f64.
 void check_rounding(const Tensor& weight) {
@@ -88,7 +84,7 @@ Reference reference(const Tensor& x, const Int8Weight& w, const Tensor& bias) {
 TEST_CASE("int8 weights are within half a step") {
   for (const DType dtype : {f32, bf16}) {
     for (const Shape& shape : {Shape{1, 1}, Shape{5, 7}, Shape{16, 33}, Shape{17, 3}, Shape{65, 768}}) {
-      check_rounding(random(shape, dtype, 3));
+      check_rounding(drawn(shape, dtype, 3));
     }
   }
   // Zeros, ±max, one value, denormal and huge values, and ties: 2.5, 3.5 and -2.5 steps of 1 go to 2, 4 and -2.
@@ -118,11 +114,11 @@ TEST_CASE("int8_linear is the product of the rounded weights") {
   for (const DType dtype : {f32, bf16}) {
     for (const int64_t k : {1, 2, 7, 33, 129, 768, 2051}) {
       for (const int64_t n : {1, 5, 16, 17, 65, 200}) {
-        Tensor weight = random({n, k}, dtype, 1);
+        Tensor weight = drawn({n, k}, dtype, 1);
         if (n > 4) weight.view_slice(0, 3, 4).fill(0);
         const Int8Weight w = quantize_int8(weight, "w");
-        const Tensor bias = random({n}, dtype, 2);
-        const Tensor all = random({40, k}, dtype, 4);
+        const Tensor bias = drawn({n}, dtype, 2);
+        const Tensor all = drawn({40, k}, dtype, 4);
         const Reference expected = reference(all, w, bias);
         std::vector<double> alone;  // of the first row
         for (const int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 25, 40}) {
@@ -143,8 +139,8 @@ TEST_CASE("int8_linear is the product of the rounded weights") {
 TEST_CASE("int8_linear takes any shape and stride and needs no bias") {
   const NoGrad no_grad;
   for (const DType dtype : {f32, bf16}) {
-    const Int8Weight w = quantize_int8(random({19, 24}, dtype, 1), "w");
-    const Tensor wide = random({2, 3, 48}, dtype, 2), x = wide.view_slice(-1, 11, 35);  // odd offsets
+    const Int8Weight w = quantize_int8(drawn({19, 24}, dtype, 1), "w");
+    const Tensor wide = drawn({2, 3, 48}, dtype, 2), x = wide.view_slice(-1, 11, 35);  // odd offsets
     const Tensor y = int8_linear(x, w);
     CHECK(y.shape() == Shape{2, 3, 19});
     CHECK(y.dtype() == dtype);
@@ -161,17 +157,17 @@ TEST_CASE("int8_linear takes any shape and stride and needs no bias") {
 TEST_CASE("int8_linear has the same bits with every number of threads") {
   const NoGrad no_grad;
   for (const DType dtype : {f32, bf16}) {
-    const Int8Weight w = quantize_int8(random({1100, 515}, dtype, 1), "w");
-    const Tensor bias = random({1100}, dtype, 3);
+    const Int8Weight w = quantize_int8(drawn({1100, 515}, dtype, 1), "w");
+    const Tensor bias = drawn({1100}, dtype, 3);
     for (const int64_t m : {1, 4, 9, 33}) {
-      const Tensor x = random({m, 515}, dtype, 2);
+      const Tensor x = drawn({m, 515}, dtype, 2);
       const Threads alone(1);
       const auto one = int8_linear(x, w, bias).to_vector();
       for (const int threads : {2, 3, 7}) {
         INFO(name_of(dtype) << ", " << m << " rows, " << threads << " threads");
         const Threads guard(threads);
         CHECK(int8_linear(x, w, bias).to_vector() == one);
-        CHECK(quantize_int8(random({1100, 515}, dtype, 1), "w").q.to_vector() == w.q.to_vector());
+        CHECK(quantize_int8(drawn({1100, 515}, dtype, 1), "w").q.to_vector() == w.q.to_vector());
       }
     }
   }
@@ -193,7 +189,7 @@ TEST_CASE("int8_linear passes on what is not finite") {
 
 TEST_CASE("int8 weights refuse what has no 8-bit form and what has no gradient") {
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
-    const Tensor weight = random({40, 9}, f32, 1);
+    const Tensor weight = drawn({40, 9}, f32, 1);
     weight.data<float>()[33 * 9 + 4] = bad;
     const std::string error = error_of([&] { quantize_int8(weight, "h.0.mlp.c_fc.weight"); });
     CHECK(contains(error, "'h.0.mlp.c_fc.weight' has a non-finite value"));
@@ -202,7 +198,7 @@ TEST_CASE("int8 weights refuse what has no 8-bit form and what has no gradient")
   CHECK(contains(error_of([] { quantize_int8(Tensor::ones({2, 2}, f64), "w"); }), "of f32 or bf16, 'w' is f64 [2, 2]"));
   CHECK(contains(error_of([] { quantize_int8(Tensor::ones({4}), "w"); }), "a weight [N, K]"));
   CHECK(contains(error_of([] { quantize_int8(Tensor::ones({4, 0}), "w"); }), "a weight [N, K]"));
-  const Int8Weight w = quantize_int8(random({3, 4}, f32, 1), "w");
+  const Int8Weight w = quantize_int8(drawn({3, 4}, f32, 1), "w");
   const auto refusal = [&](const Tensor& x, const Tensor& bias = {}) {
     return error_of([&] { int8_linear(x, w, bias); });
   };

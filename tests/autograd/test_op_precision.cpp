@@ -4,16 +4,14 @@
 
 #include "autograd/ops.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::leaf;
 
 namespace {
 
 using Values = std::vector<double>;
-
-Tensor leaf(const Values& values, DType dtype = f64) {
-  return Tensor::from(values, {static_cast<int64_t>(values.size())}).to(dtype).set_requires_grad();
-}
 
 }  // namespace
 

@@ -5,19 +5,18 @@
 
 #include "autograd/ops.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::kInf;
+using pg::testing::kNan;
+using pg::testing::leaf;
+using pg::testing::vector_of;
 
 namespace {
 
 using Values = std::vector<double>;
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Tensor make(const Values& values, DType dtype = f64) {
-  return Tensor::from(values, {static_cast<int64_t>(values.size())}).to(dtype);
-}
-Tensor leaf(const Values& values, DType dtype = f64) { return make(values, dtype).set_requires_grad(); }
 bool all_finite(const Tensor& x) {
   for (double value : x.to_vector()) {
     if (!std::isfinite(value)) return false;
@@ -120,34 +119,34 @@ TEST_CASE("NaN and infinity pass through elementwise operations", "[ops][values]
       // Enough elements for the vectorized code and its tail.
       Values xs(37, 1.0);
       xs[3] = xs[36] = kNan;
-      const Values out = f.call(make(xs, dtype)).to_vector();
+      const Values out = f.call(vector_of(xs, dtype)).to_vector();
       for (size_t i = 0; i < xs.size(); ++i) CHECK(std::isnan(out[i]) == std::isnan(xs[i]));
       const Tensor x = leaf(Values(37, 1.0), dtype);
-      backward(f.call(x), make(xs, dtype));  // the incoming gradient holds a NaN
+      backward(f.call(x), vector_of(xs, dtype));  // the incoming gradient holds a NaN
       const Values slope = x.grad().to_vector();
       for (size_t i = 0; i < xs.size(); ++i) CHECK(std::isnan(slope[i]) == std::isnan(xs[i]));
     }
   }
-  CHECK(exp(make({kInf, -kInf})).to_vector() == Values{kInf, 0});
-  CHECK(tanh(make({kInf, -kInf})).to_vector() == Values{1, -1});
-  CHECK(sigmoid(make({kInf, -kInf})).to_vector() == Values{1, 0});
-  CHECK(softplus(make({kInf, -kInf})).to_vector() == Values{kInf, 0});
-  CHECK(relu(make({kInf, -kInf})).to_vector() == Values{kInf, 0});
-  CHECK(log(make({kInf, 0})).to_vector() == Values{kInf, -kInf});
-  CHECK(log1p(make({-1})).item() == -kInf);
-  CHECK(sqrt(make({kInf})).item() == kInf);
-  CHECK(rsqrt(make({kInf, 0})).to_vector() == Values{0, kInf});
-  CHECK(clamp(make({kInf, -kInf}), -1, 2).to_vector() == Values{2, -1});
-  CHECK(std::isnan(log(make({-1})).item()));
-  CHECK(std::isnan(sqrt(make({-1})).item()));
-  CHECK(std::isnan(sin(make({kInf})).item()));
-  CHECK(gelu(make({kInf})).item() == kInf);
-  CHECK(silu(make({kInf})).item() == kInf);
+  CHECK(exp(vector_of({kInf, -kInf})).to_vector() == Values{kInf, 0});
+  CHECK(tanh(vector_of({kInf, -kInf})).to_vector() == Values{1, -1});
+  CHECK(sigmoid(vector_of({kInf, -kInf})).to_vector() == Values{1, 0});
+  CHECK(softplus(vector_of({kInf, -kInf})).to_vector() == Values{kInf, 0});
+  CHECK(relu(vector_of({kInf, -kInf})).to_vector() == Values{kInf, 0});
+  CHECK(log(vector_of({kInf, 0})).to_vector() == Values{kInf, -kInf});
+  CHECK(log1p(vector_of({-1})).item() == -kInf);
+  CHECK(sqrt(vector_of({kInf})).item() == kInf);
+  CHECK(rsqrt(vector_of({kInf, 0})).to_vector() == Values{0, kInf});
+  CHECK(clamp(vector_of({kInf, -kInf}), -1, 2).to_vector() == Values{2, -1});
+  CHECK(std::isnan(log(vector_of({-1})).item()));
+  CHECK(std::isnan(sqrt(vector_of({-1})).item()));
+  CHECK(std::isnan(sin(vector_of({kInf})).item()));
+  CHECK(gelu(vector_of({kInf})).item() == kInf);
+  CHECK(silu(vector_of({kInf})).item() == kInf);
 }
 
 TEST_CASE("binary operations follow IEEE arithmetic", "[ops][values]") {
   for (DType dtype : {f32, f64}) {
-    const Tensor a = make({1, kNan, 2}, dtype), b = make({kNan, 1, 3}, dtype);
+    const Tensor a = vector_of({1, kNan, 2}, dtype), b = vector_of({kNan, 1, 3}, dtype);
     for (auto f : {add, sub, mul, div, minimum, maximum}) {
       for (const Values& v : {f(a, b).to_vector(), f(b, a).to_vector()}) {
         CHECK(std::isnan(v[0]));
@@ -155,18 +154,19 @@ TEST_CASE("binary operations follow IEEE arithmetic", "[ops][values]") {
         CHECK(std::isfinite(v[2]));
       }
     }
-    CHECK(div(make({1, -1}, dtype), make({0, 0}, dtype)).to_vector() == Values{kInf, -kInf});
-    CHECK(std::isnan(div(make({0}, dtype), make({0}, dtype)).item()));
-    CHECK(std::isnan(sub(make({kInf}, dtype), make({kInf}, dtype)).item()));
-    CHECK(pow(make({0, 0, 4, -2}, dtype), make({0, -1, 0.5, 3}, dtype)).to_vector() == Values{1, kInf, 2, -8});
-    CHECK(std::isnan(pow(make({-8}, dtype), make({1.0 / 3}, dtype)).item()));
-    CHECK(minimum(make({-kInf, 1}, dtype), make({0, kInf}, dtype)).to_vector() == Values{-kInf, 1});
+    CHECK(div(vector_of({1, -1}, dtype), vector_of({0, 0}, dtype)).to_vector() == Values{kInf, -kInf});
+    CHECK(std::isnan(div(vector_of({0}, dtype), vector_of({0}, dtype)).item()));
+    CHECK(std::isnan(sub(vector_of({kInf}, dtype), vector_of({kInf}, dtype)).item()));
+    CHECK(pow(vector_of({0, 0, 4, -2}, dtype), vector_of({0, -1, 0.5, 3}, dtype)).to_vector() ==
+          Values{1, kInf, 2, -8});
+    CHECK(std::isnan(pow(vector_of({-8}, dtype), vector_of({1.0 / 3}, dtype)).item()));
+    CHECK(minimum(vector_of({-kInf, 1}, dtype), vector_of({0, kInf}, dtype)).to_vector() == Values{-kInf, 1});
   }
 }
 
 TEST_CASE("comparisons give 0 and 1", "[ops][values]") {
   // Five values: with four, g++ 12 for AVX-512 makes {1, 1, 1, 1} of the constant {1, 1, 0, 0}.
-  const Tensor a = make({1, 2, 3, kNan, 0}), b = make({2, 2, 2, 2, 2});
+  const Tensor a = vector_of({1, 2, 3, kNan, 0}), b = vector_of({2, 2, 2, 2, 2});
   CHECK(eq(a, b).to_vector() == Values{0, 1, 0, 0, 0});
   CHECK(ne(a, b).to_vector() == Values{1, 0, 1, 1, 1});
   CHECK(lt(a, b).to_vector() == Values{1, 0, 0, 0, 1});
@@ -174,7 +174,7 @@ TEST_CASE("comparisons give 0 and 1", "[ops][values]") {
   CHECK(gt(a, b).to_vector() == Values{0, 0, 1, 0, 0});
   CHECK(ge(a, b).to_vector() == Values{0, 1, 1, 0, 0});
   CHECK(eq(a, b).dtype() == u8);
-  CHECK(!eq(leaf({1}), make({1})).requires_grad());
+  CHECK(!eq(leaf({1}), vector_of({1})).requires_grad());
   const Tensor ids = Tensor::arange(3, i32);
   CHECK(eq(ids, Tensor::scalar(1, i32)).to_vector() == Values{0, 1, 0});
   CHECK(lt(ids.view_reshape({3, 1}), ids).to_vector() == Values{0, 1, 1, 0, 0, 1, 0, 0, 0});
@@ -191,8 +191,8 @@ TEST_CASE("gradients at ties and borders", "[ops][values]") {
   const Tensor c = leaf({-1, -2, 0, 2, 3});
   backward(sum(clamp(c, -1, 2)));
   CHECK(c.grad().to_vector() == Values{0, 0, 1, 0, 0});  // no gradient at the bounds themselves, as in PyTorch 2.15
-  CHECK(amax(make({-kInf, -kInf})).item() == -kInf);
-  CHECK(std::isnan(amax(make({1, kNan, 2})).item()));
+  CHECK(amax(vector_of({-kInf, -kInf})).item() == -kInf);
+  CHECK(std::isnan(amax(vector_of({1, kNan, 2})).item()));
 }
 
 TEST_CASE("where: the operand that is not selected gets gradient 0 and spreads no NaN", "[ops][values]") {
@@ -206,7 +206,7 @@ TEST_CASE("where: the operand that is not selected gets gradient 0 and spreads n
 }
 
 TEST_CASE("the dims of a reduction are a number, a list, a vector or all", "[ops][values]") {
-  const Tensor x = reshape(make({1, 5, 2, 7, 3, 4}), {2, 3});
+  const Tensor x = reshape(vector_of({1, 5, 2, 7, 3, 4}), {2, 3});
   for (const Tensor& y : {amax(x, -1, true), amax(x, {-1}, true), amax(x, std::vector<int>{1}, true)}) {
     CHECK(y.shape() == Shape{2, 1});
     CHECK(y.to_vector() == Values{5, 7});
@@ -226,9 +226,9 @@ TEST_CASE("argmax returns the first of equal maxima", "[ops][values]") {
   CHECK(argmax(x, 0).to_vector() == Values{1, 0, 1});
   CHECK(argmax(x, 1, true).shape() == Shape{2, 1});
   CHECK(argmax(x).dtype() == i32);
-  CHECK(argmax(make({-kInf, -kInf})).item() == 0);
+  CHECK(argmax(vector_of({-kInf, -kInf})).item() == 0);
   // One element that is seen 2^31 times: the index of the last one is too large for an i32.
-  const Tensor many = make({1}).view_expand({int64_t{1} << 31});
+  const Tensor many = vector_of({1}).view_expand({int64_t{1} << 31});
   CHECK(testing::error_of([&] { argmax(many); }).find("at most 2^31 - 1 elements") != std::string::npos);
 }
 
@@ -236,9 +236,9 @@ TEST_CASE("one_hot, cumsum and scatter_add by hand", "[ops][values]") {
   const Tensor ids = Tensor::from(std::vector<int32_t>{2, 0}, {2});
   CHECK(one_hot(ids, 3).to_vector() == Values{0, 0, 1, 1, 0, 0});
   CHECK(one_hot(ids, 3).dtype() == f32);
-  CHECK(cumsum(make({1, 2, 3}), 0).to_vector() == Values{1, 3, 6});
+  CHECK(cumsum(vector_of({1, 2, 3}), 0).to_vector() == Values{1, 3, 6});
   const Tensor hits = Tensor::from(std::vector<int32_t>{1, 1, 0}, {3});
-  CHECK(scatter_add(make({10, 20}), 0, hits, make({1, 2, 3})).to_vector() == Values{13, 23});
+  CHECK(scatter_add(vector_of({10, 20}), 0, hits, vector_of({1, 2, 3})).to_vector() == Values{13, 23});
 }
 
 TEST_CASE("softmax and the losses based on it handle extreme scores", "[ops][values]") {
@@ -252,7 +252,7 @@ TEST_CASE("softmax and the losses based on it handle extreme scores", "[ops][val
     CHECK(log_p[4] == -kInf);
     CHECK(log_p[3] == Approx(-std::log(2)));
     CHECK(logsumexp(x, {1}).to_vector()[0] == 1e4);
-    backward(sum(softmax(x) * make({1, 2, 3}, dtype)) + sum(logsumexp(x, {-1})));
+    backward(sum(softmax(x) * vector_of({1, 2, 3}, dtype)) + sum(logsumexp(x, {-1})));
     CHECK(all_finite(x.grad()));
 
     const Tensor ids = Tensor::from(std::vector<int32_t>{1, 2}, {2});
@@ -267,8 +267,8 @@ TEST_CASE("softmax and the losses based on it handle extreme scores", "[ops][val
     backward(sum(loss) + sum(log_prob) + sum(entropy));
     CHECK(all_finite(y.grad()));
   }
-  CHECK(logsumexp(make({-kInf, -kInf})).item() == -kInf);
-  CHECK(logsumexp(make({kInf, 1})).item() == kInf);
+  CHECK(logsumexp(vector_of({-kInf, -kInf})).item() == -kInf);
+  CHECK(logsumexp(vector_of({kInf, 1})).item() == kInf);
 }
 
 TEST_CASE("clamp passes the gradient at an infinity that no bound cuts off", "[ops][values]") {
@@ -318,7 +318,7 @@ TEST_CASE("a tensor without dimensions accepts the dims 0 and -1", "[ops][values
     CHECK(argmax(Tensor::scalar(2.5), dim).item() == 0);
     CHECK(argmax(Tensor::scalar(2.5), dim, true).rank() == 0);
     CHECK(gather(Tensor::scalar(2.5), dim, three).shape() == Shape{3});
-    CHECK(gather(make({1, 2.5}), dim, id).rank() == 0);
+    CHECK(gather(vector_of({1, 2.5}), dim, id).rank() == 0);
   }
 }
 
@@ -347,7 +347,7 @@ TEST_CASE("rows without columns and sums of nothing have PyTorch's values", "[op
 TEST_CASE("normalising a constant row gives the bias", "[ops][values]") {
   for (DType dtype : {f32, f64}) {
     const Tensor x = Tensor::full({2, 5}, 7, dtype).set_requires_grad();
-    const Tensor w = make({1, 2, 3, 4, 5}, dtype), b = make({5, 4, 3, 2, 1}, dtype);
+    const Tensor w = vector_of({1, 2, 3, 4, 5}, dtype), b = vector_of({5, 4, 3, 2, 1}, dtype);
     const Tensor y = layer_norm(x, w, b);
     CHECK(y.view_select(0, 1).to_vector() == Values{5, 4, 3, 2, 1});
     backward(sum(y * w));

@@ -7,9 +7,6 @@
 
 namespace pg::testing {
 
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
-inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // How a tensor lies in memory: after `begin` elements, with `spare` elements between rows, at every element of `step`.
 // Transposed: the first dimension has the smallest stride.
 struct Layout {
@@ -65,7 +62,7 @@ class Side {
   // x, rounded to a dtype, in memory of a layout.
   Tensor in(const Tensor& x, DType t, const Layout& how) const {
     if (!x.defined()) return x;
-    const Tensor view = area(x.shape(), t, how, is_floating(t) ? kNaN : 77);
+    const Tensor view = area(x.shape(), t, how, is_floating(t) ? kNan : 77);
     view.copy_from(x.to(t).to(stored(t)).to(device));
     return view;
   }
@@ -78,7 +75,7 @@ class Side {
   // Memory for a result, filled with NaN, or with 5 for integers.
   Tensor out(const Shape& shape, DType t, const Layout& how) const {
     const Tensor view = area(shape, t, how, 7);
-    if (view.numel() > 0) view.fill(is_floating(t) ? kNaN : 5);
+    if (view.numel() > 0) view.fill(is_floating(t) ? kNan : 5);
     return view;
   }
   Tensor out(const Shape& shape) const { return out(shape, dtype, shape.rank() == 2 ? layout : kContiguous); }

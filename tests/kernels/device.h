@@ -25,20 +25,9 @@ inline Device device() {
 // The bound of relative_error for results of this dtype.
 inline double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
 
-inline Tensor random(const Shape& shape, DType dtype, uint64_t seed) {
-  Generator g(seed);
-  return Tensor::normal(shape, 0, 1, g, f64).to(dtype);
-}
 inline Tensor uniform(const Shape& shape, uint64_t seed, double low = -2, double high = 2) {
   Generator g(seed);
   return Tensor::uniform(shape, low, high, g, f32);
-}
-// Integers in [0, below).
-inline Tensor integers(const Shape& shape, uint64_t seed, int64_t below) {
-  Generator g(seed);
-  std::vector<int32_t> values(static_cast<size_t>(numel(shape)));
-  for (int32_t& x : values) x = static_cast<int32_t>(g.integer(below));
-  return Tensor::from(values, shape);
 }
 // x copied to the plain backend and converted to f64.
 inline Tensor wide(const Tensor& x) { return x.defined() ? x.to(kPlain).to(f64) : x; }

@@ -56,13 +56,13 @@ TEST_CASE("conversions round, truncate and clamp", "[kernels]") {
                                 {-2.75, f64, i32, -2},
                                 {1e12, f32, i32, 2147483647},
                                 {-kInf, f32, i32, -2147483648.0},
-                                {kNaN, f64, i32, 0},
+                                {kNan, f64, i32, 0},
                                 {300, f32, u8, 255},
                                 {-1, i32, u8, 0},
                                 {256, i32, u8, 255},
                                 {1.00390625, f32, bf16, 1},  // half way between 1 and 1.0078125: rounds to even
                                 {1.01171875, f32, bf16, 1.015625},
-                                {kNaN, f32, bf16, kNaN},
+                                {kNan, f32, bf16, kNan},
                                 {kInf, f64, bf16, kInf},
                                 {0.1, f64, f32, static_cast<double>(0.1f)}}) {
       INFO(to_string(on) << ", " << c.value << " from " << name_of(c.from) << " to " << name_of(c.to));

@@ -11,7 +11,7 @@ constexpr DType kFloats[] = {f32, f64, bf16};
 TEST_CASE("sample draws the token of its number, and 0 from rows that have no probabilities", "[kernels]") {
   const Tensor logits = random({12, 33}, f64, 8);
   Tensor broken = logits.clone();
-  broken.data<double>()[5] = kNaN;
+  broken.data<double>()[5] = kNan;
   broken.data<double>()[40] = kInf;
   for (size_t i = 66; i < 99; ++i) broken.data<double>()[i] = -kInf;
   Generator g(3);

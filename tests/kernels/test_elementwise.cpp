@@ -182,7 +182,7 @@ TEST_CASE("elementwise extremes stay finite or follow PyTorch", "[kernels][eleme
       {Unary::exp, -kInf, 0, kNone},
       {Unary::exp, kInf, kInf, kNone},
       {Unary::log, 0, -kInf, kNone},
-      {Unary::log, -1, kNaN, kNone},
+      {Unary::log, -1, kNan, kNone},
       {Unary::log1p, -1, -kInf, kNone},
       {Unary::rsqrt, 0, kInf, kNone},
       {Unary::reciprocal, 0, kInf, kNone},
@@ -211,7 +211,7 @@ TEST_CASE("elementwise extremes stay finite or follow PyTorch", "[kernels][eleme
     }
   }
   for (const UnaryCase& c : kUnary) {
-    if (c.op != Unary::pow_scalar || c.s.a != 0) all.push_back({c.op, kNaN, kNaN, kNone, c.s});
+    if (c.op != Unary::pow_scalar || c.s.a != 0) all.push_back({c.op, kNan, kNan, kNone, c.s});
   }
   for (const Device on : {device(), kPlain}) {
     for (const DType dtype : {f32, f64}) {
@@ -251,13 +251,13 @@ TEST_CASE("binary ties, NaN and zero bases follow PyTorch", "[kernels][elementwi
   constexpr Special all[] = {
       {Binary::minimum, 2, 2, 2, 0.5, 0.5},
       {Binary::maximum, 2, 2, 2, 0.5, 0.5},
-      {Binary::minimum, kNaN, 1, kNaN, kNone, kNone},
-      {Binary::minimum, 1, kNaN, kNaN, kNone, kNone},
-      {Binary::maximum, kNaN, 1, kNaN, kNone, kNone},
-      {Binary::maximum, 1, kNaN, kNaN, kNone, kNone},
+      {Binary::minimum, kNan, 1, kNan, kNone, kNone},
+      {Binary::minimum, 1, kNan, kNan, kNone, kNone},
+      {Binary::maximum, kNan, 1, kNan, kNone, kNone},
+      {Binary::maximum, 1, kNan, kNan, kNone, kNone},
       {Binary::pow, 0, 0, 1, 0, 0},
       {Binary::pow, -2, 3, -8, kNone, kNone},
-      {Binary::pow, -2, 0.5, kNaN, kNone, kNone},
+      {Binary::pow, -2, 0.5, kNan, kNone, kNone},
       {Binary::pow, -3, 2, 9, -6, kNone},
       {Binary::pow, 0, 2, 0, kNone, 0},
       {Binary::pow, 0, -1, kInf, kNone, -kInf},
@@ -285,7 +285,7 @@ TEST_CASE("comparisons write 0 and 1", "[kernels][elementwise]") {
       check(f32, layout, kExact, [&](const Side& s) {
         const Shape shape{4, 70};
         const Tensor values = integers(shape, 1, 3).to(dtype);
-        if (is_floating(dtype)) values.view_slice(1, 5, 6).fill(kNaN);
+        if (is_floating(dtype)) values.view_slice(1, 5, 6).fill(kNan);
         const Tensor x = s.in(values, dtype, layout), y = s.in(integers(shape, 2, 3), dtype, kContiguous);
         Results results;
         for (const Comparison op :

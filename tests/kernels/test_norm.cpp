@@ -34,7 +34,7 @@ Results norms(const Side& s, const Tensor& rows, const NormOptions& o) {
   Results results{y, rstd};
   const Tensor from = o.residual ? sum : x, dy = s.in(uniform(shape, 5)), dx = s.result(shape, o.beta);
   const auto column_gradient = [&](bool wanted) {
-    if (wanted) results.push_back(s.per_row(o.beta == 0 ? Tensor::full(columns, kNaN) : uniform(columns, 7)));
+    if (wanted) results.push_back(s.per_row(o.beta == 0 ? Tensor::full(columns, kNan) : uniform(columns, 7)));
     return wanted ? results.back() : Tensor{};
   };
   const Tensor dw = column_gradient(o.weight), db = column_gradient(b.defined());

@@ -16,7 +16,7 @@ TEST_CASE("random tensors are the generator's stream from any offset", "[kernels
         for (const int64_t n : {1, 2, 7, 5003, 20003}) {
           INFO(n << " from " << offset);
           // A number in f32 has 24 bits of its word, so the plain backend must store f32, too.
-          const auto stored = [&](const Side& s) { return Tensor::full({n}, kNaN, dtype, s.device); };
+          const auto stored = [&](const Side& s) { return Tensor::full({n}, kNan, dtype, s.device); };
           check(dtype, kContiguous, kExact, [&](const Side& s) {
             Results results;
             for (const auto& [low, high] :
@@ -42,7 +42,7 @@ TEST_CASE("random numbers are those of the generator and stay below the excluded
   const Kernels& k = kernels(device());
   const int64_t n = 2003;
   for (const DType dtype : {f32, f64}) {
-    const Tensor u = Tensor::full({n}, kNaN, dtype, device()), z = u.clone();
+    const Tensor u = Tensor::full({n}, kNan, dtype, device()), z = u.clone();
     k.random_uniform(u, 0, 1, 77, 6);
     k.random_normal(z, 0, 1, 77, 6);
     Generator g(77);
@@ -57,7 +57,7 @@ TEST_CASE("random numbers are those of the generator and stay below the excluded
       if (!(std::abs(zs[i] - normal) <= allowed)) FAIL_CHECK("element " << i << " is " << zs[i]);
     }
   }
-  const Tensor y = Tensor::full({200000}, kNaN, f32, device());
+  const Tensor y = Tensor::full({200000}, kNan, f32, device());
   k.random_uniform(y, 1, 1.0000001, 5, 0);  // neighbours in f32: half of the sums would round up
   CHECK(all_equal(y, 1));
 }

@@ -106,7 +106,7 @@ TEST_CASE("max is NaN wherever the NaN is, and -inf over no terms", "[kernels][r
     for (int64_t at = 0; at < 70; ++at) {
       check(dtype, kContiguous, kExact, [&](const Side& s) {
         const Tensor x = uniform({70, 1}, 1);
-        x.view_slice(0, at, at + 1).fill(kNaN);
+        x.view_slice(0, at, at + 1).fill(kNan);
         const Tensor in = s.in(x), y = s.out({1, 1}), each = s.out({1, 70}), row = in.view_transpose(0, 1);
         s.k().reduce(Reduce::max, y, in, 1, 0);
         s.k().reduce(Reduce::max, each, row.view_expand({3, 70}), 1, 0);
@@ -116,7 +116,7 @@ TEST_CASE("max is NaN wherever the NaN is, and -inf over no terms", "[kernels][r
     for (const int64_t columns : {5, 100, 70000}) {
       const Tensor x = Tensor::full({4, columns}, -kInf);
       x.view_slice(0, 1, 2).fill(2);
-      x.view_slice(0, 1, 2).view_slice(1, columns - 2, columns - 1).fill(kNaN);
+      x.view_slice(0, 1, 2).view_slice(1, columns - 2, columns - 1).fill(kNan);
       x.view_slice(0, 2, 3).view_slice(1, 0, 1).fill(kInf);
       x.view_slice(0, 3, 4).view_slice(1, columns - 1, columns).fill(-7);
       check(dtype, kContiguous, kExact, [&](const Side& s) {
@@ -139,7 +139,7 @@ TEST_CASE("max is NaN wherever the NaN is, and -inf over no terms", "[kernels][r
 TEST_CASE("long f32 sums stay accurate", "[kernels][reduce]") {
   const int64_t n = 3000001, rows = 200000;
   const double each = static_cast<double>(0.1f);  // sequential additions would lose the third digit
-  const Tensor y = Tensor::full({1}, kNaN, f32, device()), column = Tensor::full({1, 5}, kNaN, f32, device());
+  const Tensor y = Tensor::full({1}, kNan, f32, device()), column = Tensor::full({1, 5}, kNan, f32, device());
   kernels(device()).reduce(Reduce::sum, y, Tensor::full({n}, 0.1, f32, device()), 1, 0);
   // In a block of the CPU, a lane rounds 16 times and the reduction across lanes 6 times. The rest is in double.
   CHECK(std::abs(y.item() - n * each) <= (device() == Device{} ? 22 : 88) * kUnit32 * n * each);
@@ -177,7 +177,7 @@ TEST_CASE("argmax returns the first of equal maxima, and a NaN before any number
   for (const DType dtype : kFloats) {
     for (const int64_t columns : {1, 5, 64, 333, 3001}) {
       const Tensor x = integers({40, columns}, 1, 6).to(f32);
-      if (columns > 4) x.view_slice(0, 7, 8).view_slice(1, 3, 5).fill(kNaN);
+      if (columns > 4) x.view_slice(0, 7, 8).view_slice(1, 3, 5).fill(kNan);
       x.view_slice(0, 8, 9).fill(-kInf);
       const Results r = check(dtype, kPadded, kExact, [&](const Side& s) {
         const Tensor index = s.out({40}, i32, kContiguous);
@@ -209,7 +209,7 @@ TEST_CASE("sums of squares are in double and the same wherever the elements lie"
       check(dtype, kContiguous, kSquares, [&](const Side& s) { return squares(s, random({n}, f64, 5)); });
     }
   }
-  const Tensor y = Tensor::full({1}, kNaN, f64, device());
+  const Tensor y = Tensor::full({1}, kNan, f64, device());
   kernels(device()).sum_of_squares(y, Tensor::full({3}, 1e25, f32, device()));  // the squares overflow f32
   CHECK(std::abs(y.item() / 3e50 - 1) < 1e-6);
 }
@@ -275,7 +275,7 @@ TEST_CASE("sums over rows of any stride keep NaN and infinity in their columns",
   for (const DType dtype : kFloats) {
     check(dtype, kContiguous, kExact, [&](const Side& s) {
       const Tensor x = centred({200, 300}, 5), sums = s.out({1, 300}, sum_type(dtype), kContiguous);
-      x.view_slice(0, 150, 151).view_slice(1, 17, 18).fill(kNaN);
+      x.view_slice(0, 150, 151).view_slice(1, 17, 18).fill(kNan);
       x.view_slice(0, 3, 4).view_slice(1, 299, 300).fill(-kInf);
       s.k().reduce(Reduce::sum, sums, s.in(x), 1, 0);
       // As the gradient of a bias: sums of the rows of xᵀ, into one column of three.

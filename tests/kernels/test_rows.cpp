@@ -227,8 +227,8 @@ TEST_CASE("kernels of huge, infinite and impossible logits", "[kernels]") {
                                i == 18 ? 1e4 : -1e4,
                                i % 3 == 0 ? -kInf : 0,
                                -kInf,
-                               i == at ? kNaN : 0,
-                               i == at ? kNaN : (i == 1 ? 0 : -kInf),
+                               i == at ? kNan : 0,
+                               i == at ? kNan : (i == 1 ? 0 : -kInf),
                                i == at ? kInf : 0,
                                static_cast<double>(i % 61) - 30};
         values.push_back(rows[r]);
@@ -273,7 +273,7 @@ TEST_CASE("rescale_rows multiplies the rows whose factors differ", "[kernels]") 
       for (const Layout& layout : {kContiguous, kWide, kOdd, kPadded}) {
         check(dtype, layout, kExact, [&](const Side& s) {
           const Tensor values = uniform({4, v}, 1);
-          values.view_slice(0, 0, 1).view_slice(1, 0, 1).fill(kNaN);
+          values.view_slice(0, 0, 1).view_slice(1, 0, 1).fill(kNan);
           const auto factors = [&](const std::vector<float>& f) { return s.per_row(Tensor::from(f, {4})); };
           const Tensor x = s.in(values);  // the products are exact
           s.k().rescale_rows(x, factors({0.75, -3, 0, 8}), factors({0.75, 1.5, 7, 0.5}));

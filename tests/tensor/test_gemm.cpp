@@ -8,49 +8,16 @@
 #include "tensor/base/random.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
-using pg::testing::Threads;
+using namespace pg::testing;
 
 namespace {
 
 template <class T>
-std::vector<T> random_values(int64_t n, uint64_t seed) {
-  Generator g(seed);
-  std::vector<T> x(n);
-  for (T& v : x) v = static_cast<T>(g.normal());
-  return x;
-}
-
-template <class T>
-View view(std::vector<T>& x, Shape shape, Strides strides, int64_t offset = 0) {
-  View v;
-  v.data = x.data() + offset;
-  v.dtype = dtype_of<T>();
-  v.shape = shape;
-  v.strides = strides;
-  return v;
-}
-template <class T>
 View matrix(std::vector<T>& x, int64_t rows, int64_t columns) {
   return view(x, {rows, columns}, {columns, 1});
-}
-
-// The norm of the difference over the norm of the expected values. The largest error per element would be too strict
-// for sums near 0.
-template <class T>
-double relative_error(const std::vector<T>& got, const std::vector<double>& expected) {
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    difference += (got[i] - expected[i]) * (got[i] - expected[i]);
-    norm += expected[i] * expected[i];
-  }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
-  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);
 }
 
 template <class T>

@@ -7,18 +7,16 @@
 #include "tensor/cpu/gemm/gemm.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using namespace pg::testing;
 
 namespace {
 
-Tensor random(const Shape& shape, uint64_t seed, DType dtype = bf16) {
-  Generator g(seed);
-  return Tensor::normal(shape, 0, 1, g, dtype);
-}
 // [rows, columns]; transposed: stored column-major.
 Tensor matrix(int64_t rows, int64_t columns, bool transposed, uint64_t seed) {
-  return transposed ? random({columns, rows}, seed).view_transpose(0, 1) : random({rows, columns}, seed);
+  return transposed ? drawn({columns, rows}, bf16, seed).view_transpose(0, 1) : drawn({rows, columns}, bf16, seed);
 }
 
 // Whether product() uses the algorithm over pairs, which matmul uses if the processor has the instruction for it, or
@@ -48,21 +46,6 @@ Tensor product(const Tensor& a, const Tensor& b, DType dtype, const MatmulArgs& 
   return c;
 }
 
-bool same_bits(const Tensor& x, const Tensor& y) {
-  return x.dtype() == y.dtype() && x.shape() == y.shape() &&
-         std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.numel()) * size_of(x.dtype())) == 0;
-}
-
-double relative_error(const Tensor& got, const Tensor& expected) {
-  const auto x = got.to_vector(), y = expected.to_vector();
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    difference += (x[i] - y[i]) * (x[i] - y[i]);
-    norm += y[i] * y[i];
-  }
-  return std::isnan(difference) ? HUGE_VAL : std::sqrt(difference / norm);
-}
-
 struct Case {
   int64_t m, n, k;
 };
@@ -71,11 +54,11 @@ void check_all(const Case& c) {
   for (int transpose = 0; transpose < 4; ++transpose) {
     INFO("m " << c.m << " n " << c.n << " k " << c.k << " transposed " << transpose);
     const Tensor a = matrix(c.m, c.k, transpose & 1, 1), b = matrix(c.k, c.n, transpose & 2, 2),
-                 c0 = random({c.m, c.n}, 3);
+                 c0 = drawn({c.m, c.n}, bf16, 3);
     for (float beta : {0.0f, 1.0f}) {
       const Tensor wide = product(a, b, f32, {.beta = beta}, beta == 0 ? Tensor{} : c0);
       const Tensor exact = product(a.to(f64), b.to(f64), f64, {.beta = beta}, beta == 0 ? Tensor{} : c0);
-      REQUIRE(relative_error(wide, exact) <= 1e-6);
+      REQUIRE(relative_distance(wide, exact) <= 1e-6);
       REQUIRE(same_bits(product(a, b, bf16, {.beta = beta}, beta == 0 ? Tensor{} : c0), wide.to(bf16)));
     }
   }
@@ -129,9 +112,9 @@ TEST_CASE("bf16 matmul: an element has the same bits in every product that conta
   for (const Case& c :
        {Case{67, 150, 901}, Case{29, 600, 64}, Case{300, 70, 902}, Case{150, 800, 640}, Case{300, 270, 1601}}) {
     for (bool transposed : {false, true}) {
-      const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, transposed, 5), bias = random({c.n}, 6);
+      const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, transposed, 5), bias = drawn({c.n}, bf16, 6);
       const MatmulArgs args{.bias = bias, .activation = Activation::gelu_tanh};
-      const testing::Threads alone(1);
+      const Threads alone(1);
       const Tensor all = product(a, b, bf16, args);
       for (int threads : {2, 3, 7}) {
         set_num_threads(threads);
@@ -150,7 +133,7 @@ TEST_CASE("bf16 matmul: an element has the same bits in every product that conta
 TEST_CASE("bf16 matmul adds the bias before it rounds and stores the pre-activation", "[gemm][bf16]") {
   pairs = GENERATE(false, true);
   for (int64_t m : {2, 9}) {
-    const Tensor a = random({m, 500}, 7), b = matrix(500, 40, true, 8), bias = random({40}, 9);
+    const Tensor a = drawn({m, 500}, bf16, 7), b = matrix(500, 40, true, 8), bias = drawn({40}, bf16, 9);
     const Tensor sums = product(a, b, f32);
     const Tensor pre = Tensor::empty({m, 40}, bf16);
     const Tensor y = product(a, b, bf16, {.bias = bias, .activation = Activation::gelu_tanh, .pre_activation = pre});
@@ -168,7 +151,7 @@ TEST_CASE("bf16 matmul times the derivative of gelu is rounded once", "[gemm][bf
   pairs = GENERATE(false, true);
   for (int64_t m : {2, 9, 40}) {
     for (bool transposed : {false, true}) {
-      const Tensor a = random({m, 500}, 7), b = matrix(500, 40, transposed, 8), pre = random({m, 40}, 9);
+      const Tensor a = drawn({m, 500}, bf16, 7), b = matrix(500, 40, transposed, 8), pre = drawn({m, 40}, bf16, 9);
       const Tensor sums = product(a, b, f32);
       const Tensor y = product(a, b, bf16, {.activation = Activation::gelu_tanh_backward, .pre_activation = pre});
       const Tensor wide = pre.to(f32), exact = Tensor::empty({m, 40}, f32);

@@ -14,7 +14,6 @@ using namespace pg::testing;
 namespace {
 
 const Kernels& k = cpu_kernels();
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor uniform(const Shape& shape, DType dtype, uint64_t seed, double low = -2, double high = 2) {
   Generator g(seed);

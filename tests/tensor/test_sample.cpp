@@ -9,12 +9,12 @@
 #include "tensor/kernels.h"
 #include "tensor/sample.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::kInf;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<double> samples_of(const Tensor& logits, const std::vector<double>& u, const SampleOptions& options) {
   const Tensor ids = Tensor::full({std::ssize(u)}, -7, i32);

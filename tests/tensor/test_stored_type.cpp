@@ -6,17 +6,10 @@
 #include "tensor/base/files/gguf.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using namespace pg::testing;
-
-namespace {
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-}  // namespace
 
 TEST_CASE("half precision: every value", "[gguf]") {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
