@@ -6,8 +6,10 @@
 #include "nn/train/trainer.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::relative_distance;
 
 namespace {
 
@@ -46,13 +48,6 @@ std::vector<StepReport> train(Transformer& model, int steps) {
   return reports;
 }
 
-double relative_error(const Tensor& a, const Tensor& b) {
-  const auto x = a.to_vector(), y = b.to_vector();
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < x.size(); ++i) difference += (x[i] - y[i]) * (x[i] - y[i]), size += y[i] * y[i];
-  return std::sqrt(difference / size);
-}
-
 }  // namespace
 
 TEST_CASE("GPT-2 on CUDA has the CPU's loss and gradients", "[cuda]") {
@@ -70,7 +65,7 @@ TEST_CASE("GPT-2 on CUDA has the CPU's loss and gradients", "[cuda]") {
     const auto expected = named_parameters(here), got = named_parameters(there);
     for (size_t i = 0; i < expected.size(); ++i) {
       INFO(expected[i].first);
-      CHECK(relative_error(got[i].second.grad(), expected[i].second.grad()) <= bound);
+      CHECK(relative_distance(got[i].second.grad(), expected[i].second.grad()) <= bound);
     }
   }
 }

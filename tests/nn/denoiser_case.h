@@ -5,6 +5,7 @@
 
 #include "nn/variants/denoiser.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 namespace pg::testing {
 
@@ -77,13 +78,6 @@ inline Transformer small_denoiser(DType dtype = f32, double dropout = 0, uint64_
     parameter.detach().copy_from(parameter + Tensor::normal(parameter.shape(), 0, 0.3, g, dtype));
   }
   return model;
-}
-
-inline Tensor random_ids(int64_t rows, int64_t length, int64_t vocab_size, uint64_t seed) {
-  Generator g(seed);
-  const Tensor ids = Tensor::empty({rows, length}, i32);
-  for (int32_t& id : ids.data<int32_t>()) id = static_cast<int32_t>(g.integer(vocab_size));
-  return ids;
 }
 
 // The quantile of the chi-square distribution that a standard normal variable z has: Wilson & Hilferty's approximation.

@@ -1,7 +1,5 @@
 #pragma once
 // Small models with adapters for the tests. docs/GOLDENS.md says how the folders of PEFT were made.
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "nn/train/trainer.h"
 #include "nn/variants/lora.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 namespace pg::testing::lora {
 
@@ -27,8 +26,6 @@ inline Tensor logits_of(Transformer& model, const Tensor& ids) {
   return model(ids);
 }
 
-inline bool equal_bits(const Tensor& a, const Tensor& b) { return a.to_vector() == b.to_vector(); }
-
 // Sets B to values other than zero.
 inline void fill_b(Transformer& model, uint64_t seed = 5) {
   Generator g(seed);
@@ -45,17 +42,6 @@ inline Transformer adapted(const std::string& type, DType dtype, const LoraConfi
   return model;
 }
 
-inline double relative_error(const Tensor& got, const Tensor& want) {
-  const std::vector<double> a = got.to_vector(), b = want.to_vector();
-  REQUIRE(a.size() == b.size());
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference = std::max(difference, std::abs(a[i] - b[i]));
-    size = std::max(size, std::abs(b[i]));
-  }
-  return difference / size;
-}
-
 inline void check_equal_bits(Transformer& a, Transformer& b) {
   const NamedTensors x = state_dict(a), y = state_dict(b);
   REQUIRE(x.size() == y.size());
@@ -63,15 +49,14 @@ inline void check_equal_bits(Transformer& a, Transformer& b) {
     INFO(x[i].first);
     CHECK(x[i].first == y[i].first);
     CHECK(x[i].second.dtype() == y[i].second.dtype());
-    CHECK(equal_bits(x[i].second, y[i].second));
+    CHECK(equal_values(x[i].second, y[i].second));
   }
 }
 
 // Random tokens; each target is the token itself, which is learned fast.
 inline NextBatch copying(int64_t vocab_size) {
   return [=](Generator& g) {
-    const Tensor ids = Tensor::empty({4, 9}, i32);
-    for (int32_t& id : ids.data<int32_t>()) id = static_cast<int32_t>(g.integer(static_cast<uint64_t>(vocab_size)));
+    const Tensor ids = integers({4, 9}, g, vocab_size);
     return TokenBatch{ids, ids.clone()};
   };
 }

@@ -14,19 +14,16 @@
 #include "nn/files/safetensors.h"
 #include "nn/train/trainer.h"
 #include "tests/catch.h"
+#include "tests/model_files.h"
 
 using namespace pg;
 using pg::testing::error_of;
+using pg::testing::read_bytes;
 using pg::testing::TempDir;
 
 extern char** environ;
 
 namespace {
-
-std::string read_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 Transformer small_model(uint64_t seed) {
   Generator g(seed);

@@ -57,7 +57,7 @@ int64_t masks_of(const MaskedTokens& tokens, int64_t row) {
 }  // namespace
 
 TEST_CASE("denoiser: masks hide the token that is the target and leave the others", "[nn][denoiser]") {
-  const Tensor ids = random_ids(6, 7, 11, 1);
+  const Tensor ids = integers({6, 7}, 1, 11);
   for (const auto mask : {mask_tokens, mask_counts}) {
     Generator g(2);
     const MaskedTokens tokens = mask(ids, 11, g);
@@ -75,7 +75,7 @@ TEST_CASE("denoiser: masks hide the token that is the target and leave the other
     CHECK(mask(ids, 11, same).ids.to_vector() == tokens.ids.to_vector());
     CHECK(mask(ids, 11, other).ids.to_vector() != tokens.ids.to_vector());
   }
-  CHECK(random_ids(6, 7, 11, 1).to_vector() == ids.to_vector());  // the given ids are unchanged
+  CHECK(integers({6, 7}, 1, 11).to_vector() == ids.to_vector());  // the given ids are unchanged
 }
 
 TEST_CASE("denoiser: the times are spread over the batch and the share of masks is the time", "[nn][denoiser]") {
@@ -179,7 +179,7 @@ TEST_CASE("denoiser: the mask has no probability, and visible tokens have no gra
   const MaskedDenoiser denoiser = masked_denoiser(model);
   CHECK(denoiser.vocab_size == 11);
   CHECK(denoiser.mask_id() == 11);
-  Tensor ids = random_ids(2, 8, 11, 4);
+  Tensor ids = integers({2, 8}, 4, 11);
   ids.data<int32_t>()[3] = ids.data<int32_t>()[13] = 11;
   const Tensor all = denoiser.logits(ids, {});
   REQUIRE(all.shape() == Shape{16, 11});
@@ -198,7 +198,7 @@ TEST_CASE("denoiser: the mask has no probability, and visible tokens have no gra
 TEST_CASE("denoiser: the gradient of the loss is that of finite differences", "[nn][denoiser][gradcheck]") {
   Transformer model = small_denoiser(f64);
   Generator g(9);
-  const MaskedTokens tokens = mask_tokens(random_ids(3, 6, 11, 8), 11, g);
+  const MaskedTokens tokens = mask_tokens(integers({3, 6}, 8, 11), 11, g);
   std::vector<Tensor> inputs;
   for (const auto& [name, parameter] : named_parameters(model)) inputs.push_back(parameter.detach().clone());
   const std::function<Tensor(std::span<const Tensor>)> loss = [&](std::span<const Tensor> given) {

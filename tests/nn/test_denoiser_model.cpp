@@ -42,7 +42,7 @@ TrainConfig recipe(int64_t steps) {
 
 TEST_CASE("denoiser: every position sees all tokens", "[nn][denoiser]") {
   const Transformer model = small_denoiser();
-  Tensor ids = random_ids(1, 8, 11, 4);
+  Tensor ids = integers({1, 8}, 4, 11);
   const std::vector<double> before = model(ids).to_vector();
   ids.data<int32_t>()[7] = (ids.data<int32_t>()[7] + 1) % 11;
   const std::vector<double> after = model(ids).to_vector();
@@ -54,7 +54,7 @@ TEST_CASE("denoiser: every position sees all tokens", "[nn][denoiser]") {
 TEST_CASE("denoiser: only what reads all tokens at once takes a bidirectional model", "[nn][denoiser]") {
   Transformer model = small_denoiser(),
               causal(TransformerConfig{.vocab_size = 12, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16});
-  const Tensor ids = random_ids(1, 8, 11, 4);
+  const Tensor ids = integers({1, 8}, 4, 11);
   const auto bidirectional = [](const std::function<void()>& f) {
     return contains(error_of(f), "the model's attention is bidirectional");
   };
@@ -90,7 +90,7 @@ TEST_CASE("denoiser: rotary positions and shared heads are bidirectional too", "
                            .positions = Positions::rope,
                            .causal = false},
                           g);
-  Tensor ids = random_ids(1, 8, 11, 4);
+  Tensor ids = integers({1, 8}, 4, 11);
   const std::vector<double> before = model(ids).to_vector();
   ids.data<int32_t>()[7] = (ids.data<int32_t>()[7] + 1) % 11;
   CHECK(!std::equal(before.begin(), before.begin() + 12, model(ids).to_vector().begin()));
@@ -129,13 +129,7 @@ TEST_CASE("denoiser: training lowers the bound", "[nn][denoiser][trainer]") {
 
 TEST_CASE("denoiser: a resumed run has the bits of one that never stopped", "[nn][denoiser][trainer]") {
   TempDir dir;
-  const auto parameters = [](Module& model) {
-    std::vector<double> all;
-    for (const auto& [name, parameter] : named_parameters(model)) {
-      for (const double x : parameter.to_vector()) all.push_back(x);
-    }
-    return all;
-  };
+  const auto parameters = [](Module& model) { return values_of(named_parameters(model)); };
   std::vector<double> whole;
   for (const int threads : {1, 2, 3}) {
     const Threads guard(threads);
@@ -165,7 +159,7 @@ TEST_CASE("denoiser: a resumed run has the bits of one that never stopped", "[nn
 TEST_CASE("denoiser: recomputed blocks give the same gradients", "[nn][denoiser]") {
   Transformer model = small_denoiser();
   Generator g(9);
-  const MaskedTokens tokens = mask_tokens(random_ids(3, 8, 11, 8), 11, g);
+  const MaskedTokens tokens = mask_tokens(integers({3, 8}, 8, 11), 11, g);
   std::vector<std::vector<double>> gradients[2];
   for (const bool recompute : {false, true}) {
     model.checkpoint_blocks = recompute;

@@ -7,7 +7,6 @@
 
 using namespace pg;
 using namespace pg::testing;
-using pg::testing::lora::equal_bits;
 using pg::testing::lora::logits_of;
 
 namespace {
@@ -49,7 +48,7 @@ TEST_CASE("gguf: rows of grouped heads were put back by the wrong number of head
   Transformer got = load_pretrained(dir.file("model.gguf"));
   CHECK(got.config.n_head == 32);
   CHECK(got.config.kv_heads() == 4);
-  CHECK(equal_bits(logits_of(got, ids()), logits_of(model, ids())));
+  CHECK(equal_values(logits_of(got, ids()), logits_of(model, ids())));
 }
 
 TEST_CASE("gguf: a file without output.weight has no head of its own, one with it keeps that", "[nn][pretrained]") {
@@ -61,14 +60,14 @@ TEST_CASE("gguf: a file without output.weight has no head of its own, one with i
   write_bytes(file, gguf_of(model));
   Transformer tied = load_pretrained(file);
   CHECK(tied.config.tied);
-  CHECK(equal_bits(logits_of(tied, ids()), expected));
+  CHECK(equal_values(logits_of(tied, ids()), expected));
   write_bytes(file, gguf_of(model, {{"output", model.wte.weight.detach()}}));  // an equal copy
   Transformer copy = load_pretrained(file);
   CHECK(!copy.config.tied);
-  CHECK(equal_bits(logits_of(copy, ids()), expected));
+  CHECK(equal_values(logits_of(copy, ids()), expected));
   write_bytes(file, gguf_of(model, {{"output", model.wte.weight.detach() * 2}}));
   Transformer other = load_pretrained(file);
-  CHECK(equal_bits(logits_of(other, ids()), logits_of(model, ids()) * 2));
+  CHECK(equal_values(logits_of(other, ids()), logits_of(model, ids()) * 2));
 }
 
 TEST_CASE("gguf: the frequencies of rope_freqs.weight were ignored", "[nn][pretrained]") {
@@ -85,8 +84,8 @@ TEST_CASE("gguf: the frequencies of rope_freqs.weight were ignored", "[nn][pretr
     write_bytes(file, gguf_of(model, {{"rope_freqs", llama3_divisors(factor, 500000, 64)}}, 500000));
     Transformer got = load_pretrained(file);
     CHECK(got.config.rope == c.rope);
-    CHECK(equal_bits(logits_of(got, ids()), logits_of(model, ids())));
-    CHECK(!equal_bits(logits_of(got, ids()), logits_of(plain, ids())));
+    CHECK(equal_values(logits_of(got, ids()), logits_of(model, ids())));
+    CHECK(!equal_values(logits_of(got, ids()), logits_of(plain, ids())));
   }
   const auto refused = [&](const Tensor& divisors) {
     write_bytes(file, gguf_of(plain, {{"rope_freqs", divisors}}, 500000));

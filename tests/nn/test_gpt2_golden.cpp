@@ -6,21 +6,12 @@
 #include "nn/transformer.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::relative_distance;
 
 namespace {
-
-// ‖got − want‖ / ‖want‖
-double relative_error(const std::vector<double>& got, const std::vector<double>& want) {
-  REQUIRE(got.size() == want.size());
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    difference += (got[i] - want[i]) * (got[i] - want[i]);
-    size += want[i] * want[i];
-  }
-  return std::sqrt(difference / size);
-}
 
 void replay(DType dtype, double tolerance) {
   const SafetensorsFile file = load_safetensors("tests/goldens/gpt2/gpt2.safetensors");
@@ -38,7 +29,7 @@ void replay(DType dtype, double tolerance) {
   for (const auto& [name, parameter] : named_parameters(model)) weights.emplace_back(name, file.at(name));
   load_state_dict(model, weights);
   const auto close = [&](const std::string& name, const std::vector<double>& got) {
-    const double error = relative_error(got, file.at(name).to_vector());
+    const double error = relative_distance(got, file.at(name).to_vector());
     INFO(name << ": relative error " << error);
     CHECK(error <= tolerance);
   };

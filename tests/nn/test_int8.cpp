@@ -9,6 +9,7 @@
 #include "nn/variants/lora.h"
 #include "nn/variants/unmask.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -91,16 +92,6 @@ Transformer rounded(const Transformer& model) {
   }
   copy.eval();
   return copy;
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const auto x = a.to_vector(), y = b.to_vector();
-  REQUIRE(x.size() == y.size());
-  double largest = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!(std::abs(x[i] - y[i]) <= largest)) largest = std::abs(x[i] - y[i]);
-  }
-  return largest;
 }
 
 }  // namespace

@@ -56,11 +56,6 @@ LatentAttention random_layer(const LatentAttentionConfig& c, DType dtype) {
   return layer;
 }
 
-Tensor random_input(const Shape& shape, DType dtype, uint64_t seed = 3) {
-  Generator g(seed);
-  return Tensor::normal(shape, 0, 1, g, dtype);
-}
-
 }  // namespace
 
 TEST_CASE("latent attention: gradients are those of finite differences", "[nn][latent]") {
@@ -69,7 +64,7 @@ TEST_CASE("latent attention: gradients are those of finite differences", "[nn][l
       INFO(name_of_variant(c) << (absorbed ? " absorbed" : " plain"));
       LatentAttention layer = random_layer(c, f64);
       layer.absorbed = absorbed;
-      std::vector<Tensor> inputs = {random_input({2, 4, kChannels}, f64)};
+      std::vector<Tensor> inputs = {drawn({2, 4, kChannels}, f64, 3)};
       for (const auto& [name, parameter] : named_parameters(layer)) inputs.push_back(parameter.detach());
       const std::function<Tensor(std::span<const Tensor>)> f = [&](std::span<const Tensor> x) {
         size_t next = 1;
@@ -91,7 +86,7 @@ TEST_CASE("latent attention: the absorbed form equals the plain form with its gr
     const double tolerance = dtype == f32 ? 1e-6 : 1e-12;
     for (const LatentAttentionConfig& c : variants()) {
       INFO(name_of_variant(c) << " " << name_of(dtype));
-      const Tensor x = random_input({2, 70, kChannels}, dtype), dy = random_input({2, 70, kChannels}, dtype, 4);
+      const Tensor x = drawn({2, 70, kChannels}, dtype, 3), dy = drawn({2, 70, kChannels}, dtype, 4);
       std::vector<Tensor> results[2];
       for (const bool absorbed : {false, true}) {
         LatentAttention layer = random_layer(c, dtype);
@@ -104,7 +99,7 @@ TEST_CASE("latent attention: the absorbed form equals the plain form with its gr
       }
       for (size_t i = 0; i < results[0].size(); ++i) {
         INFO("result " << i);
-        CHECK(relative_error(results[1][i], results[0][i]) <= tolerance);
+        CHECK(relative_distance(results[1][i], results[0][i]) <= tolerance);
       }
     }
   }
@@ -122,7 +117,7 @@ TEST_CASE("latent attention: a head attends with its own keys and values", "[nn]
     const LatentAttention layer = random_layer(c, f64);
     NoGrad no_grad;
     const int64_t t = 5, d_n = c.head_size, d_v = c.v_head_size, d_c = c.kv_latent_size, d_r = c.rope_size;
-    const Tensor x = random_input({1, t, kChannels}, f64);
+    const Tensor x = drawn({1, t, kChannels}, f64, 3);
     const auto rotated = [&](const Tensor& part) {  // [1, T, d_r]
       return d_r > 0 ? squeeze(rope(unsqueeze(part, 1), c.rope), 1) : part;
     };
@@ -142,7 +137,7 @@ TEST_CASE("latent attention: a head attends with its own keys and values", "[nn]
       if (d_r > 0) scores = scores + matmul(rotated(slice(q_i, -1, d_n, d_n + d_r)), transpose(k_rope));
       heads.push_back(matmul(softmax(scores / std::sqrt(static_cast<double>(d_n + d_r)) + mask), v_i));
     }
-    CHECK(relative_error(layer(x), layer.c_proj(cat(heads, -1))) <= 1e-13);
+    CHECK(relative_distance(layer(x), layer.c_proj(cat(heads, -1))) <= 1e-13);
   }
 }
 
@@ -154,11 +149,11 @@ TEST_CASE("latent attention: whole sequences and packed rows and cached steps ha
         INFO(name_of_variant(c) << " heads " << heads << " " << name_of(dtype));
         const LatentAttention layer = random_layer(c, dtype);
         const int64_t b = 3, t = 70, width = c.kv_latent_size + c.rope_size;
-        const Tensor x = random_input({b, t, kChannels}, dtype);
+        const Tensor x = drawn({b, t, kChannels}, dtype, 3);
         const Tensor whole = layer(x);
         // A prefix, and a single position.
-        CHECK(equal_bits(layer(x.view_slice(1, 0, 1).clone()), whole.view_slice(1, 0, 1)));
-        CHECK(equal_bits(layer(x.view_slice(1, 0, 37).clone()), whole.view_slice(1, 0, 37)));
+        CHECK(equal_values(layer(x.view_slice(1, 0, 1).clone()), whole.view_slice(1, 0, 1)));
+        CHECK(equal_values(layer(x.view_slice(1, 0, 37).clone()), whole.view_slice(1, 0, 37)));
         // The rows of the cache have 62, 64 and 66 positions; then all of them get three more, one at a time.
         const KvCache cache(b, 1, 1, t, width, dtype, {}, true);
         const int64_t known[] = {62, 64, 66};
@@ -167,13 +162,13 @@ TEST_CASE("latent attention: whole sequences and packed rows and cached steps ha
           const Tensor mine = x.view_slice(0, row, row + 1), expected = whole.view_slice(0, row, row + 1);
           const int64_t first = 5 * row;  // read in one part or in two
           if (first > 0) {
-            CHECK(equal_bits(layer(mine.view_slice(1, 0, first).clone(), part.slots(first)[0]),
-                             expected.view_slice(1, 0, first)));
+            CHECK(equal_values(layer(mine.view_slice(1, 0, first).clone(), part.slots(first)[0]),
+                               expected.view_slice(1, 0, first)));
             part.advance(first);
           }
           const int64_t more = known[row] - first;
-          CHECK(equal_bits(layer(mine.view_slice(1, first, known[row]).clone(), part.slots(more)[0]),
-                           expected.view_slice(1, first, known[row])));
+          CHECK(equal_values(layer(mine.view_slice(1, first, known[row]).clone(), part.slots(more)[0]),
+                             expected.view_slice(1, first, known[row])));
           part.advance(more);
         }
         for (int64_t step = 0; step < 3; ++step) {
@@ -184,7 +179,7 @@ TEST_CASE("latent attention: whole sequences and packed rows and cached steps ha
             };
             next.push_back(at(x)), expected.push_back(at(whole));
           }
-          CHECK(equal_bits(layer(cat(next), cache.slots(1)[0]), cat(expected)));
+          CHECK(equal_values(layer(cat(next), cache.slots(1)[0]), cat(expected)));
           cache.advance(1);
         }
         // Packed: rows 0 and 1 without padding, of 4 and 3 positions; the second begins as the first does.
@@ -198,9 +193,9 @@ TEST_CASE("latent attention: whole sequences and packed rows and cached steps ha
         rows.from = index({0, 1, 2, 3, 0, 1, 4, 0});
         const Tensor first = x.view_select(0, 0), other = x.view_select(0, 1);
         const Tensor packed = layer(cat({first.view_slice(0, 0, 4), other.view_slice(0, 2, 3)}), rows);
-        CHECK(equal_bits(packed.view_slice(0, 0, 4), whole.view_select(0, 0).view_slice(0, 0, 4)));
+        CHECK(equal_values(packed.view_slice(0, 0, 4), whole.view_select(0, 0).view_slice(0, 0, 4)));
         const Tensor second = layer(reshape(cat({first.view_slice(0, 0, 2), other.view_slice(0, 2, 3)}), {1, 3, -1}));
-        CHECK(equal_bits(packed.view_slice(0, 4, 5), second.view_select(0, 0).view_slice(0, 2, 3)));
+        CHECK(equal_values(packed.view_slice(0, 4, 5), second.view_select(0, 0).view_slice(0, 2, 3)));
       }
     }
   }
@@ -233,7 +228,7 @@ TEST_CASE("latent attention: errors", "[nn][latent]") {
   NoGrad no_grad;
   LatentAttention layer = random_layer(variants()[0], f32);
   const KvCache wrong(1, 1, 1, 4, 8, f32, {}, true), right(1, 1, 1, 4, 7, f32, {}, true);
-  const Tensor x = random_input({1, 2, kChannels}, f32);
+  const Tensor x = drawn({1, 2, kChannels}, f32, 3);
   CHECK(contains(error_of([&] { layer(x, wrong.slots(2)[0]); }),
                  "KvSlot: expected new keys and values f32 [1, 1, T, 8]"));
   CHECK(error_of([&] { layer(x, right.slots(2)[0]); }) == "");

@@ -61,14 +61,14 @@ TEST_CASE("latent models: logits and gradients and greedy tokens are those of De
         for (TransformerBlock& block : model.h) latent_attention_of(block).absorbed = absorbed;
         {
           NoGrad no_grad;
-          CHECK(relative_error(model(file.at("ids")), file.at("logits")) <= tolerance);
+          CHECK(relative_distance(model(file.at("ids")), file.at("logits")) <= tolerance);
         }
         const Tensor loss = model.loss(file.at("ids"), file.at("targets"));
         CHECK(std::abs(loss.item() - file.at("loss").to_vector()[0]) <= tolerance);
         backward(loss);
         for (const auto& [own, parameter] : named_parameters(model)) {
           INFO(own);
-          CHECK(relative_error(parameter.grad(), file.at("grad." + own)) <= tolerance);
+          CHECK(relative_distance(parameter.grad(), file.at("grad." + own)) <= tolerance);
         }
         if (!absorbed) continue;
         const auto prompt = file.at("ids").view_slice(0, 0, 1).view_slice(1, 0, 4).to_vector();
@@ -143,7 +143,7 @@ TEST_CASE("latent models: the cache holds one tensor per layer", "[nn][latent]")
       Tensor mixed = known.clone();
       mixed.view_slice(0, 0, 1).copy_from(known.view_slice(0, 2, 3));
       const Tensor step = model.hidden(next, &cache);
-      CHECK(equal_bits(step, model.hidden(cat({mixed, next}, 1)).view_slice(1, 8, 9)));
+      CHECK(equal_values(step, model.hidden(cat({mixed, next}, 1)).view_slice(1, 8, 9)));
     }
   }
   CHECK(cache_bytes_per_token(tiny()) == 2 * 6 * 4);
@@ -226,8 +226,8 @@ TEST_CASE("latent models: packed rows have the hidden states and the gradients o
           parameter.grad().fill(0);
         }
       }
-      CHECK(equal_bits(results[0][0], results[1][0]));
-      for (size_t i = 0; i < results[0].size(); ++i) CHECK(relative_error(results[1][i], results[0][i]) <= 1e-12);
+      CHECK(equal_values(results[0][0], results[1][0]));
+      for (size_t i = 0; i < results[0].size(); ++i) CHECK(relative_distance(results[1][i], results[0][i]) <= 1e-12);
     }
   }
 }

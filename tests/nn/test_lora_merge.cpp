@@ -49,27 +49,27 @@ TEST_CASE("lora: merged weights are W + scale B A and compute the same", "[nn][l
         NoGrad no_grad;
         const Tensor of_layer = layer(x);
         merge_lora(model);
-        CHECK(relative_error(layer(x), of_layer) <= tolerance);
+        CHECK(relative_maximum(layer(x), of_layer) <= tolerance);
         for (const auto& [name, tensor] : state_dict(model)) {
           INFO(name);
-          if (!is_adapter(name)) CHECK(relative_error(tensor, want.at(name)) <= tolerance);
+          if (!is_adapter(name)) CHECK(relative_maximum(tensor, want.at(name)) <= tolerance);
         }
-        CHECK(relative_error(logits_of(model, some_ids()), expected) <= of_logits);
+        CHECK(relative_maximum(logits_of(model, some_ids()), expected) <= of_logits);
         CHECK(error_of([&] { merge_lora(model); }).starts_with("merge_lora: the model has no adapters, or they are"));
 
         // The merged model is a plain one for transformers.
         const TempDir dir;
         save_pretrained(model, dir.file("merged"));
         Transformer plain = load_pretrained(dir.file("merged"), dtype);
-        CHECK(equal_bits(logits_of(plain, some_ids()), logits_of(model, some_ids())));
+        CHECK(equal_values(logits_of(plain, some_ids()), logits_of(model, some_ids())));
 
         unmerge_lora(model);
         for (const auto& [name, tensor] : state_dict(base)) want[name] = tensor;
         for (const auto& [name, tensor] : state_dict(model)) {
           INFO(name);
-          if (!is_adapter(name)) CHECK(relative_error(tensor, want.at(name)) <= (dtype == f32 ? 3e-7 : 1e-15));
+          if (!is_adapter(name)) CHECK(relative_maximum(tensor, want.at(name)) <= (dtype == f32 ? 3e-7 : 1e-15));
         }
-        CHECK(relative_error(logits_of(model, some_ids()), expected) <= of_logits);
+        CHECK(relative_maximum(logits_of(model, some_ids()), expected) <= of_logits);
         CHECK(error_of([&] { unmerge_lora(model); }) == "unmerge_lora: the model has no merged adapters");
         CHECK(contains(error_of([&] { save_pretrained(model, dir.file("no")); }), "adapters that are not merged"));
 
@@ -77,7 +77,7 @@ TEST_CASE("lora: merged weights are W + scale B A and compute the same", "[nn][l
         CHECK(model.config == base.config);
         CHECK(count_parameters(model) == count_parameters(base));
         CHECK(trainable_parameters(model).size() == named_parameters(model).size());
-        CHECK(relative_error(logits_of(model, some_ids()), logits_of(base, some_ids())) <= of_logits);
+        CHECK(relative_maximum(logits_of(model, some_ids()), logits_of(base, some_ids())) <= of_logits);
         CHECK(error_of([&] { remove_lora(model); }) == "remove_lora: the model has no adapters");
         CHECK(contains(error_of([&] { merge_lora(model); }), "no adapters"));
       }
@@ -94,10 +94,10 @@ TEST_CASE("lora: merging into bf16 weights renews the f32 masters of an optimize
   fill_b(model);
   merge_lora(model);
   slab.refresh_masters();
-  CHECK(!equal_bits(slab.params(), before));
+  CHECK(!equal_values(slab.params(), before));
   std::map<std::string, Tensor> weights;
   for (const auto& [name, tensor] : state_dict(model)) weights[name] = tensor;
   for (const ParamSlab::Segment& segment : slab.segments()) {
-    CHECK(equal_bits(ParamSlab::view_of(slab.params(), segment), weights.at(segment.name)));
+    CHECK(equal_values(ParamSlab::view_of(slab.params(), segment), weights.at(segment.name)));
   }
 }

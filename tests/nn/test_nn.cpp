@@ -7,21 +7,15 @@
 #include "nn/decode/kv_cache.h"
 #include "nn/transformer.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::equal_values;
 using pg::testing::error_of;
+using pg::testing::integers;
+using pg::testing::largest_difference;
 
 namespace {
-
-bool same_bits(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && a.to_vector() == b.to_vector(); }
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const auto x = a.to_vector(), y = b.to_vector();
-  double largest = 0;
-  for (size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::abs(x[i] - y[i]));
-  return largest;
-}
 
 TransformerConfig tiny() {
   return {.vocab_size = 11,
@@ -32,12 +26,6 @@ TransformerConfig tiny() {
           .dropout = 0,
           .bias = true,
           .dtype = f32};
-}
-
-Tensor random_ids(const Shape& shape, int64_t vocab, Generator& g) {
-  std::vector<int32_t> ids(static_cast<size_t>(numel(shape)));
-  for (int32_t& id : ids) id = static_cast<int32_t>(g.integer(vocab));
-  return Tensor::from(ids, shape);
 }
 
 struct Mean {
@@ -87,7 +75,7 @@ TEST_CASE("module: load_state_dict lists every problem at once and changes nothi
   Transformer a(tiny(), g), b(tiny(), g);
   NamedTensors state = state_dict(a);
   load_state_dict(b, state);
-  for (size_t i = 0; i < state.size(); ++i) CHECK(same_bits(state_dict(b)[i].second, state[i].second));
+  for (size_t i = 0; i < state.size(); ++i) CHECK(equal_values(state_dict(b)[i].second, state[i].second));
   CHECK(named_parameters(b)[0].second.requires_grad());
 
   NamedTensors bad;
@@ -101,7 +89,7 @@ TEST_CASE("module: load_state_dict lists every problem at once and changes nothi
     INFO(words);
     CHECK(message.find(words) != std::string::npos);
   }
-  for (size_t i = 0; i < state.size(); ++i) CHECK(same_bits(state_dict(b)[i].second, state[i].second));
+  for (size_t i = 0; i < state.size(); ++i) CHECK(equal_values(state_dict(b)[i].second, state[i].second));
 }
 
 TEST_CASE("module: train and eval reach every module", "[nn]") {
@@ -109,19 +97,19 @@ TEST_CASE("module: train and eval reach every module", "[nn]") {
   c.dropout = 0.5;
   Transformer model(c);
   Generator g(2);
-  const Tensor ids = random_ids({2, 8}, 11, g);
+  const Tensor ids = integers({2, 8}, g, 11);
   NoGrad no_grad;
   model.eval();
   CHECK_FALSE(model.h[1].mlp.drop.training);
-  CHECK(same_bits(model(ids), model(ids)));
+  CHECK(equal_values(model(ids), model(ids)));
   model.train();
   CHECK(model.h[1].attn->drop.training);
   CHECK(error_of([&] { model(ids); }).starts_with("dropout: a module in train mode needs a stream"));
   model.set_dropout_stream(std::make_shared<Generator>(5));
   const Tensor first = model(ids);
-  CHECK_FALSE(same_bits(first, model(ids)));
+  CHECK_FALSE(equal_values(first, model(ids)));
   model.set_dropout_stream(std::make_shared<Generator>(5));
-  CHECK(same_bits(first, model(ids)));
+  CHECK(equal_values(first, model(ids)));
   {
     EvalMode eval(model);
     CHECK_FALSE(model.drop.training);
@@ -187,18 +175,18 @@ TEST_CASE("gpt2: a later token changes no earlier logit", "[nn]") {
   Generator g(5);
   Transformer model(tiny(), g);
   NoGrad no_grad;
-  Tensor ids = random_ids({1, 8}, 11, g);
+  Tensor ids = integers({1, 8}, g, 11);
   const Tensor before = model(ids);
   ids.data<int32_t>()[5] = (ids.data<int32_t>()[5] + 1) % 11;
   const Tensor after = model(ids);
-  CHECK(same_bits(before.view_slice(1, 0, 5), after.view_slice(1, 0, 5)));
-  CHECK_FALSE(same_bits(before.view_slice(1, 5, 8), after.view_slice(1, 5, 8)));
+  CHECK(equal_values(before.view_slice(1, 0, 5), after.view_slice(1, 0, 5)));
+  CHECK_FALSE(equal_values(before.view_slice(1, 5, 8), after.view_slice(1, 5, 8)));
 }
 
 TEST_CASE("gpt2: initial weights predict near uniformly and every parameter receives a gradient", "[nn]") {
   Generator g(6);
   Transformer model(tiny(), g);
-  const Tensor ids = random_ids({4, 8}, 11, g), targets = random_ids({4, 8}, 11, g);
+  const Tensor ids = integers({4, 8}, g, 11), targets = integers({4, 8}, g, 11);
   const Tensor loss = model.loss(ids, targets);
   CHECK(loss.item() == Approx(std::log(11.0)).epsilon(0.02));
   backward(loss);
@@ -257,12 +245,12 @@ TEST_CASE("gpt2: cached steps give the bits of the whole sequence", "[nn]") {
   c.block_size = 40;
   Transformer model(c, g);
   NoGrad no_grad;
-  const Tensor ids = random_ids({3, 37}, 11, g);
+  const Tensor ids = integers({3, 37}, g, 11);
   const Tensor whole = model(ids);
   const KvCache cache = model.new_cache(3);
   for (int64_t begin = 0; begin < 37;) {
     const int64_t end = std::min<int64_t>(37, begin + 1 + g.integer(6));
-    CHECK(same_bits(model(ids.view_slice(1, begin, end), &cache), whole.view_slice(1, begin, end)));
+    CHECK(equal_values(model(ids.view_slice(1, begin, end), &cache), whole.view_slice(1, begin, end)));
     begin = end;
   }
   CHECK(cache.lengths.to_vector() == std::vector<double>{37, 37, 37});

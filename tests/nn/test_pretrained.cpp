@@ -12,9 +12,11 @@
 #include "nn/optim.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using pg::testing::error_of;
+using pg::testing::relative_maximum;
 using pg::testing::TempDir;
 
 namespace {
@@ -27,17 +29,6 @@ std::string text_of(const std::string& path) {
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
-}
-
-// The largest difference, relative to the largest expected value.
-double relative_error(const std::vector<double>& got, const std::vector<double>& want) {
-  REQUIRE(got.size() == want.size());
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    difference = std::max(difference, std::abs(got[i] - want[i]));
-    size = std::max(size, std::abs(want[i]));
-  }
-  return difference / size;
 }
 
 // What save_pretrained writes, by the names of transformers.
@@ -54,7 +45,7 @@ void compare(Transformer& model, const SafetensorsFile& expected, const std::str
   for (const Json& parameter : a.at("parameters")) {
     const std::string& name = parameter.text();
     INFO(prefix << name);
-    CHECK(relative_error(got.at(name).to_vector(), expected.at(prefix + name).to_vector()) <= tolerance);
+    CHECK(relative_maximum(got.at(name), expected.at(prefix + name)) <= tolerance);
   }
 }
 
@@ -72,7 +63,7 @@ TEST_CASE("pretrained: logits, gradients, a step of AdamW and greedy tokens are 
       Transformer model = load_pretrained(kFolder + type, dtype);
       {
         NoGrad no_grad;
-        CHECK(relative_error(model(expected.at("ids")).to_vector(), expected.at("logits").to_vector()) <= tolerance);
+        CHECK(relative_maximum(model(expected.at("ids")), expected.at("logits")) <= tolerance);
       }
       ParamSlab slab(model);
       const auto number = [&](const char* name) { return a.at(name).get<double>(); };

@@ -10,11 +10,13 @@
 #include "tensor/base/parallel.h"
 #include "tensor/measure/profile.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using pg::testing::error_of;
 using pg::testing::TempDir;
 using pg::testing::Threads;
+using pg::testing::values_of;
 
 namespace {
 
@@ -66,14 +68,6 @@ TrainConfig config(int64_t steps) {
   return c;
 }
 
-std::vector<double> all_parameters(Module& model) {
-  std::vector<double> result;
-  for (const auto& [name, parameter] : named_parameters(model)) {
-    for (double x : parameter.to_vector()) result.push_back(x);
-  }
-  return result;
-}
-
 Transformer seeded(const TransformerConfig& c, uint64_t seed = 1) {
   Generator g(seed);
   return Transformer(c, g);
@@ -108,7 +102,7 @@ TEST_CASE("trainer: ten steps on the plain backend are those on the CPU, to roun
     Trainer trainer(model, config(10), batches(3));
     std::vector<double> values;
     while (trainer.steps() < 10) values.push_back(trainer.step().loss);
-    const std::vector<double> weights = all_parameters(model);
+    const std::vector<double> weights = values_of(named_parameters(model));
     values.insert(values.end(), weights.begin(), weights.end());
     return values;
   };
@@ -138,8 +132,8 @@ TEST_CASE("trainer: the same bits for any number of threads", "[nn][trainer]") {
     Transformer model = seeded(tiny(0.1));
     Trainer trainer(model, config(6), batches(7));
     trainer.run({});
-    if (threads == 1) reference = all_parameters(model);
-    CHECK(all_parameters(model) == reference);
+    if (threads == 1) reference = values_of(named_parameters(model));
+    CHECK(values_of(named_parameters(model)) == reference);
   }
 }
 
@@ -188,7 +182,7 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   CHECK(trainer.steps() == 5);
   trainer.evaluate(batches(4), 3);  // has no effect on training
   CHECK(trainer.run({}));
-  CHECK(all_parameters(model) == all_parameters(whole));
+  CHECK(values_of(named_parameters(model)) == values_of(named_parameters(whole)));
 
   TransformerConfig other = tiny(0, dtype);
   other.n_layer = 1;
@@ -221,13 +215,13 @@ TEST_CASE("trainer: a stop waited for the end of the step", "[nn][trainer]") {
     CHECK(trainer.steps() == steps);
     trainer.save(path);
     CHECK(trainer.run({}));  // goes on
-    CHECK(all_parameters(model) == all_parameters(whole));
+    CHECK(values_of(named_parameters(model)) == values_of(named_parameters(whole)));
 
     Transformer other = seeded(tiny(0.2), 77);
     Trainer resumed(other, recipe, batches(2));
     resumed.resume(load_checkpoint(path));
     CHECK(resumed.run({}));
-    CHECK(all_parameters(other) == all_parameters(whole));
+    CHECK(values_of(named_parameters(other)) == values_of(named_parameters(whole)));
   }
 }
 
@@ -334,7 +328,7 @@ TEST_CASE("trainer: checkpointed blocks give the same bits in less memory", "[nn
     model.checkpoint_blocks = i == 1;
     Trainer trainer(model, config(3), batches(16));
     trainer.run({});
-    parameters[i] = all_parameters(model);
+    parameters[i] = values_of(named_parameters(model));
     memory[i] = trainer.memory();
   }
   CHECK(parameters[0] == parameters[1]);

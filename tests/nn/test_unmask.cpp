@@ -44,7 +44,7 @@ TEST_CASE("unmask: the share of masks falls evenly, and a visible token never ch
   for (const std::string order : {"confidence", "random"}) {
     for (int64_t prompt = 0; prompt < 8; ++prompt) {
       const int64_t masks = 8 - prompt;
-      const Tensor begin = masks_after(ids_of(random_ids(1, 8, 11, 3).view_slice(1, 0, prompt).clone()), 8, 11);
+      const Tensor begin = masks_after(ids_of(integers({1, 8}, 3, 11).view_slice(1, 0, prompt).clone()), 8, 11);
       for (int64_t steps = 1; steps <= masks; ++steps) {
         INFO(order << ", prompt " << prompt << ", steps " << steps);
         std::vector<int32_t> before = ids_of(begin);
@@ -69,7 +69,7 @@ TEST_CASE("unmask: the share of masks falls evenly, and a visible token never ch
 
 TEST_CASE("unmask: masks in the middle are filled and the given ids are not written", "[nn][denoiser]") {
   Transformer model = small_denoiser();
-  Tensor ids = random_ids(2, 8, 11, 3);
+  Tensor ids = integers({2, 8}, 3, 11);
   for (const size_t i : {2, 5, 8, 14, 15}) ids.data<int32_t>()[i] = 11;
   const std::vector<int32_t> before = ids_of(ids), after = ids_of(unmask(model, ids, {.steps = 2}));
   CHECK(ids_of(ids) == before);
@@ -170,7 +170,7 @@ TEST_CASE("unmask: wrong options and ids are errors", "[nn][denoiser]") {
   Tensor two = all_masks(2, 8, 11);
   two.data<int32_t>()[9] = 0;
   wrong(two, {.steps = 8}, "the 7 masks of row 1");
-  wrong(random_ids(1, 8, 11, 1), {}, "the 0 masks of row 0");
+  wrong(integers({1, 8}, 1, 11), {}, "the 0 masks of row 0");
   wrong(all_masks(1, 9, 11), {}, "9 positions, block_size is 8");
   wrong(all_masks(1, 8, 12), {}, "12");
   wrong(Tensor::zeros({8}, i32), {}, "expected ids i32 [B, L]");

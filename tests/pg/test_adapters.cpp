@@ -8,6 +8,7 @@
 #include "tasks/data/text_data.h"
 #include "tests/catch.h"
 #include "tests/pg/chat_model.h"
+#include "tests/tensors.h"
 #include "tools/pg/cli/commands.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/train/sft_data.h"
@@ -55,14 +56,6 @@ Tensor logits_of(const std::string& run, const LoadOptions& options = {}) {
   std::vector<int32_t> ids;
   for (int32_t i = 0; i < 24; ++i) ids.push_back(i * 37 % 258);
   return (*m.model)(Tensor::from(ids, {2, 12}));
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  REQUIRE(x.size() == y.size());
-  double largest = 0;
-  for (size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::abs(x[i] - y[i]));
-  return largest;
 }
 
 std::string files_of(const std::string& folder) {
