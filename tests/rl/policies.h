@@ -7,6 +7,7 @@
 
 #include "autograd/ops.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 namespace pg::testing {
 
@@ -26,11 +27,6 @@ inline void check_close(const Tensor& got, const Doubles& want, double tolerance
 inline Doubles times(double factor, Doubles x) {
   for (double& v : x) v *= factor;
   return x;
-}
-inline double largest_difference(const Doubles& a, const Doubles& b) {
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-  return largest;
 }
 // The distance from a to the nearest multiple of b, relative to the norm of a: 0 if they point in the same or in the
 // opposite direction.
@@ -71,12 +67,20 @@ inline Doubles gradient_of(const std::function<double(const Doubles&)>& f, const
 
 // The gradient with respect to `x` of a scalar computed from it as a tensor.
 inline Doubles tape_gradient(const std::function<Tensor(const Tensor&)>& f, const Doubles& x) {
-  Tensor leaf = Tensor::from(x, {static_cast<int64_t>(x.size())});
-  leaf.set_requires_grad();
-  backward(f(leaf));
-  return leaf.grad().to_vector();
+  const Tensor at = leaf(x);
+  backward(f(at));
+  return at.grad().to_vector();
 }
 
+// A leaf with the values of x, and the gradient of sum(f) there.
+inline Tensor leaf_of(const Tensor& x) { return x.clone().set_requires_grad(); }
+inline Doubles gradient_at(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
+  const Tensor at = leaf_of(x);
+  backward(sum(f(at)));
+  return at.grad().to_vector();
+}
+
+inline Tensor row(const Doubles& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.size())}); }
 inline Tensor column(const Doubles& x) { return Tensor::from(x, {static_cast<int64_t>(x.size()), 1}); }
 
 // ---- a bandit: one choice among arms, softmax of free logits

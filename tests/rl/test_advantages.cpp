@@ -9,7 +9,6 @@ using namespace pg::testing;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Group = Tensor (*)(const Tensor&, const Tensor&);
 
 Tensor standardised(const Tensor& rewards, const Tensor& mask) {

@@ -11,8 +11,6 @@ using namespace pg::testing;
 
 namespace {
 
-Tensor row(const Doubles& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.size())}); }
-
 // E[best of k draws] of arms with these rewards, by their cumulative distribution.
 double best_of(size_t k, const Doubles& logits, const Doubles& reward) {
   const Doubles p = softmax_of(logits);

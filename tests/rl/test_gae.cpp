@@ -10,8 +10,6 @@ using namespace pg::testing;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 // γ = λ = 1/2, so that every value below is exact.
 const Tensor kRewards = Tensor::from<double>({1, 2, 3}, {1, 3}), kValues = Tensor::from<double>({4, 2, 1}, {1, 3});
 const Tensor kNext = Tensor::from<double>({8}, {1});

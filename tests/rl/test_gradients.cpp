@@ -5,8 +5,10 @@
 #include "rl/methods/kl.h"
 #include "rl/methods/other_losses.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
+using pg::testing::random;
 using In = std::span<const Tensor>;
 
 namespace {
@@ -20,11 +22,6 @@ void require_gradient(const std::string& name, const std::function<Tensor(In)>& 
   const GradcheckResult result = gradcheck(f, inputs, options);
   INFO(result.message);
   CHECK(result.ok);
-}
-
-Tensor random(const Shape& shape, uint64_t seed, double mean = 0, double std = 1) {
-  Generator generator(seed);
-  return Tensor::normal(shape, mean, std, generator, f64);
 }
 
 // Responses of 5, 2 and 1 tokens, and one that is fully masked.

@@ -8,27 +8,13 @@
 using namespace pg;
 using namespace pg::testing;
 
-namespace {
-
-using Estimator = std::function<Tensor(const Tensor&)>;
-
-Doubles gradient_at(const Tensor& log_prob, const Estimator& f) {
-  Tensor leaf = log_prob.clone();
-  leaf.set_requires_grad();
-  backward(sum(f(leaf)));
-  return leaf.grad().to_vector();
-}
-Tensor of(const Doubles& x) { return Tensor::from(x, {static_cast<int64_t>(x.size())}); }
-
-}  // namespace
-
 TEST_CASE("k3 looks from the policy to the reference", "[rl]") {
-  const Tensor zero = of({0}), one = of({1});
+  const Tensor zero = vector_of({0}), one = vector_of({1});
   CHECK(std::abs(rl::k3(one, zero).item() - std::exp(-1.0)) < 1e-15);       // .36787944
   CHECK(std::abs(rl::k3(zero, one).item() - (std::exp(1.0) - 2)) < 1e-15);  // .71828183
   CHECK(rl::k1(one, zero).item() == 1);
   CHECK(rl::k1(zero, one).item() == -1);
-  CHECK(rl::k2(of({3}), one).item() == 2);
+  CHECK(rl::k2(vector_of({3}), one).item() == 2);
 }
 
 TEST_CASE("while policy and reference are the same every estimator is exactly zero", "[rl]") {
@@ -60,7 +46,7 @@ TEST_CASE("the gradient of weighted k3 is the ratio times k1", "[rl]") {
 
 // On policy, the value of weighted k3 equals that of k3. Only the gradients differ.
 TEST_CASE("on policy weighted k3 is not k3", "[rl]") {
-  const Tensor lp = of({-1, -2, -3, -4}), ref = lp - of({.2, 0, -.5, .1});
+  const Tensor lp = vector_of({-1, -2, -3, -4}), ref = lp - vector_of({.2, 0, -.5, .1});
   const auto weighted = [&](const Tensor& x) { return rl::weighted_k3(x, ref, lp); };
   const auto plain = [&](const Tensor& x) { return rl::k3(x, ref); };
   check_close(gradient_at(lp, weighted), {.2, 0, -.5, .1}, 1e-15);
@@ -72,7 +58,7 @@ TEST_CASE("on policy weighted k3 is not k3", "[rl]") {
 // of -30.
 TEST_CASE("weighted k3 pulls a token up that the reference finds far more likely", "[rl]") {
   for (DType dtype : {f64, f32}) {
-    const Tensor lp = of({-30, -21, -2}).to(dtype), ref = of({-0.5, 0, -100}).to(dtype);
+    const Tensor lp = vector_of({-30, -21, -2}).to(dtype), ref = vector_of({-0.5, 0, -100}).to(dtype);
     check_close(gradient_at(lp, [&](const Tensor& x) { return rl::weighted_k3(x, ref, lp); }), {-29.5, -21, 98}, 0);
   }
 }
@@ -81,7 +67,7 @@ TEST_CASE("k3 is never negative and keeps its digits near zero", "[rl]") {
   Doubles differences;
   for (int i = 0; i < 4000; ++i) differences.push_back((i % 2 ? 1 : -1) * std::pow(10.0, -8 + i * 0.0023));
   for (DType dtype : {f64, f32}) {
-    const Tensor d = of(differences).to(dtype);
+    const Tensor d = vector_of(differences).to(dtype);
     const Doubles k = rl::k3(Tensor::zeros(d.shape(), dtype), d).to_vector(), at = d.to_vector();
     for (size_t i = 0; i < k.size(); ++i) {
       INFO("difference " << at[i] << " in " << (dtype == f32 ? "f32" : "f64") << " gives " << k[i]);
@@ -107,7 +93,7 @@ TEST_CASE("a token that the policy never takes adds nothing to the full KL", "[r
 }
 
 TEST_CASE("the reference has no gradient of its own in the estimators that a loss adds", "[rl]") {
-  Tensor ref = of({-1, -2});
+  Tensor ref = vector_of({-1, -2});
   ref.set_requires_grad();
-  CHECK(!rl::weighted_k3(of({-1, -1}), ref, of({-1, -1})).requires_grad());
+  CHECK(!rl::weighted_k3(vector_of({-1, -1}), ref, vector_of({-1, -1})).requires_grad());
 }

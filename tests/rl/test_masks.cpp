@@ -12,9 +12,6 @@ using namespace pg::testing;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 // log π, old, advantage, mask → loss per token. Every function of rl/ that takes a mask.
 using Loss =
     std::function<Tensor(const Tensor& log_prob, const Tensor& old, const Tensor& advantage, const Tensor& mask)>;
@@ -93,11 +90,6 @@ Result run(const Named& f, const rl::Aggregation& how, const Tensor& log_prob, c
   const Tensor loss = how.aggregate(f.loss(leaf, old, advantage, mask), mask, total);
   backward(loss);
   return {loss.item(), leaf.grad().to_vector()};
-}
-
-Tensor random(const Shape& shape, uint64_t seed, double mean, double std) {
-  Generator generator(seed);
-  return Tensor::normal(shape, mean, std, generator, f64);
 }
 
 // x with `junk` where the mask is 0.

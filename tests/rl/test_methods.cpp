@@ -10,22 +10,6 @@ using namespace pg::testing;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-Tensor random(const Shape& shape, uint64_t seed, double mean = 0, double std = 1) {
-  Generator generator(seed);
-  return Tensor::normal(shape, mean, std, generator, f64);
-}
-Tensor row(const Doubles& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.size())}); }
-
-Doubles gradient_at(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
-  Tensor leaf = x.clone();
-  leaf.set_requires_grad();
-  backward(sum(f(leaf)));
-  return leaf.grad().to_vector();
-}
-
 // Responses of 3, 1 and 0 tokens.
 const Tensor kMask = Tensor::from<uint8_t>({1, 1, 1, /**/ 0, 1, 0, /**/ 0, 0, 0}, {3, 3});
 

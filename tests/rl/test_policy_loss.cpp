@@ -7,22 +7,6 @@ using namespace pg::testing;
 
 namespace {
 
-Tensor leaf_of(const Tensor& x) {
-  Tensor leaf = x.clone();
-  leaf.set_requires_grad();
-  return leaf;
-}
-Doubles gradient_at(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
-  const Tensor leaf = leaf_of(x);
-  backward(sum(f(leaf)));
-  return leaf.grad().to_vector();
-}
-Tensor random(const Shape& shape, uint64_t seed, double mean = 0) {
-  Generator generator(seed);
-  return Tensor::normal(shape, mean, 1, generator, f64);
-}
-Tensor row(const Doubles& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.size())}); }
-
 const Tensor kMask = Tensor::from<uint8_t>({1, 1, 1, /**/ 1, 0, 0}, {2, 3});
 
 }  // namespace

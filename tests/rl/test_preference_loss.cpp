@@ -7,18 +7,16 @@ using namespace pg::testing;
 
 namespace {
 
-Tensor of(const Doubles& x) { return Tensor::from(x, {static_cast<int64_t>(x.size())}); }
-
 Tensor loss_at(const Doubles& delta, const rl::DpoOptions& options) {
   const Tensor zero = Tensor::zeros({static_cast<int64_t>(delta.size())}, f64);
-  return rl::dpo_loss(of(delta) - 7, zero - 7, zero, zero, options).loss;
+  return rl::dpo_loss(vector_of(delta) - 7, zero - 7, zero, zero, options).loss;
 }
 
 }  // namespace
 
 TEST_CASE("DPO is exactly ln 2 while the policy is the reference", "[rl]") {
   for (DType dtype : {f64, f32}) {
-    const Tensor c = of({-31.7, -0.2, -900}).to(dtype), r = of({-12.4, -88.1, -3}).to(dtype);
+    const Tensor c = vector_of({-31.7, -0.2, -900}).to(dtype), r = vector_of({-12.4, -88.1, -3}).to(dtype);
     const rl::DpoLoss d = rl::dpo_loss(c, r, c, r);
     const double ln2 = dtype == f32 ? static_cast<double>(std::log(2.0F)) : std::log(2.0);
     check_close(d.loss, {ln2, ln2, ln2}, 0);
@@ -30,10 +28,10 @@ TEST_CASE("DPO is exactly ln 2 while the policy is the reference", "[rl]") {
 
 TEST_CASE("DPO by hand", "[rl]") {
   // Δ = (-10 + 11) - (-8 + 7) = 2, βΔ = 1: log(1 + 1/e).
-  Tensor chosen = of({-10}), rejected = of({-8});
+  Tensor chosen = vector_of({-10}), rejected = vector_of({-8});
   chosen.set_requires_grad();
   rejected.set_requires_grad();
-  const rl::DpoLoss d = rl::dpo_loss(chosen, rejected, of({-11}), of({-7}), {.beta = 0.5});
+  const rl::DpoLoss d = rl::dpo_loss(chosen, rejected, vector_of({-11}), vector_of({-7}), {.beta = 0.5});
   CHECK(std::abs(d.loss.item() - std::log1p(std::exp(-1.0))) < 1e-15);
   CHECK(d.chosen_reward.item() == 0.5);
   CHECK(d.rejected_reward.item() == -0.5);
@@ -44,10 +42,11 @@ TEST_CASE("DPO by hand", "[rl]") {
 
 // d/dΔ -log σ(βΔ) = -β σ(-βΔ): increases the chosen response and decreases the rejected one.
 TEST_CASE("DPO pushes both responses apart and most where it is wrong", "[rl]") {
-  Tensor chosen = of({-10, -10, -10}), rejected = of({-20, -10, -2});
+  Tensor chosen = vector_of({-10, -10, -10}), rejected = vector_of({-20, -10, -2});
   chosen.set_requires_grad();
   rejected.set_requires_grad();
-  backward(sum(rl::dpo_loss(chosen, rejected, of({-10, -10, -10}), of({-10, -10, -10}), {.beta = 0.25}).loss));
+  backward(
+      sum(rl::dpo_loss(chosen, rejected, vector_of({-10, -10, -10}), vector_of({-10, -10, -10}), {.beta = 0.25}).loss));
   Doubles want;
   for (double delta : {10, 0, -8}) want.push_back(-0.25 / (1 + std::exp(0.25 * delta)));
   check_close(chosen.grad(), want, 1e-15);
@@ -83,7 +82,7 @@ TEST_CASE("the hinge stops at its margin and IPO has its minimum at one", "[rl]"
 
 TEST_CASE("losses on pairs stay finite for any margin", "[rl]") {
   for (DType dtype : {f64, f32}) {
-    Tensor chosen = of({2000, -2000}).to(dtype);
+    Tensor chosen = vector_of({2000, -2000}).to(dtype);
     chosen.set_requires_grad();
     const Tensor zero = Tensor::zeros({2}, dtype);
     const Tensor dpo = rl::dpo_loss(chosen, zero, zero, zero, {.beta = 1, .label_smoothing = 0.25}).loss;
@@ -96,8 +95,8 @@ TEST_CASE("losses on pairs stay finite for any margin", "[rl]") {
 }
 
 TEST_CASE("the margin of a reward model shifts the scores and has no gradient", "[rl]") {
-  const Tensor chosen = of({1, 2, -1}), rejected = of({0.5, 3, -1});
-  Tensor margin = of({1, 0.5, -2});
+  const Tensor chosen = vector_of({1, 2, -1}), rejected = vector_of({0.5, 3, -1});
+  Tensor margin = vector_of({1, 0.5, -2});
   margin.set_requires_grad();
   check_close(rl::bradley_terry_loss(chosen, rejected, margin),
               rl::bradley_terry_loss(chosen - margin.detach(), rejected).to_vector(), 1e-15);
@@ -105,7 +104,7 @@ TEST_CASE("the margin of a reward model shifts the scores and has no gradient", 
 }
 
 TEST_CASE("centring tells scores apart that Bradley and Terry cannot", "[rl]") {
-  const Tensor chosen = of({1, 11, -0.5}), rejected = of({0, 10, -1.5});
+  const Tensor chosen = vector_of({1, 11, -0.5}), rejected = vector_of({0, 10, -1.5});
   const double plain = std::log1p(std::exp(-1.0));
   check_close(rl::bradley_terry_loss(chosen, rejected), {plain, plain, plain}, 1e-15);
   check_close(rl::bradley_terry_loss(chosen, rejected, {}, 0.01), {plain + .01, plain + 4.41, plain + .04}, 1e-14);

@@ -13,13 +13,6 @@ using namespace pg::testing;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Tensor random(const Shape& shape, uint64_t seed) {
-  Generator generator(seed);
-  return Tensor::normal(shape, 0, 1, generator, f64);
-}
-
 // 21 of 40 tokens, one row without any; the other slots hold NaN.
 const Tensor kMask =
     Tensor::from<uint8_t>({1, 1, 1, 1, 1, /**/ 1, 0, 0, 0, 0, /**/ 1, 0, 1, 1, 0, /**/ 0, 0, 0, 0, 0, /**/

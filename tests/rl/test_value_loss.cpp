@@ -7,17 +7,11 @@
 using namespace pg;
 using namespace pg::testing;
 
-namespace {
-
-Tensor of(const Doubles& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.size())}); }
-
-}  // namespace
-
 TEST_CASE("the clipped value loss takes the larger error", "[rl]") {
   // Moved towards the return beyond the clip: the error of the clipped value .7 counts, and there is no gradient. Moved
   // away beyond the clip: not clipped. Inside: both errors are equal.
-  const Tensor returns = of({3, 3, 3, 3}), old = of({.5, 2.5, 2.5, .5});
-  Tensor values = of({1, 2.9, 4, .6});
+  const Tensor returns = row({3, 3, 3, 3}), old = row({.5, 2.5, 2.5, .5});
+  Tensor values = row({1, 2.9, 4, .6});
   values.set_requires_grad();
   const Tensor loss = rl::value_loss(values, returns, old, 0.2);
   check_close(loss, {2.3 * 2.3 / 2, .3 * .3 / 2, .5, 2.4 * 2.4 / 2}, 1e-15);
@@ -27,20 +21,20 @@ TEST_CASE("the clipped value loss takes the larger error", "[rl]") {
 }
 
 TEST_CASE("returns and old values are constants of the value loss", "[rl]") {
-  Tensor returns = of({1, 2}), old = of({0, 0});
+  Tensor returns = row({1, 2}), old = row({0, 0});
   returns.set_requires_grad();
   old.set_requires_grad();
-  CHECK(!rl::value_loss(of({0.5, 0.1}), returns, old, 0.2).requires_grad());
+  CHECK(!rl::value_loss(row({0.5, 0.1}), returns, old, 0.2).requires_grad());
 }
 
 TEST_CASE("explained variance by hand", "[rl]") {
-  const Tensor returns = of({1, 2, 3, 6});
+  const Tensor returns = row({1, 2, 3, 6});
   CHECK(rl::explained_variance(returns, returns) == 1);
   CHECK(std::abs(rl::explained_variance(returns - 100, returns) - 1) < 1e-12);  // a constant error does not reduce it
   CHECK(rl::explained_variance(Tensor::full({1, 4}, 3, f64), returns) == 0);
   CHECK(rl::explained_variance(neg(returns), returns) == -3);
   // Errors 0, 1, -1, 0: variance 1/2 of 14/4.
-  CHECK(std::abs(rl::explained_variance(of({1, 1, 4, 6}), returns) - (1 - 0.5 / 3.5)) < 1e-15);
+  CHECK(std::abs(rl::explained_variance(row({1, 1, 4, 6}), returns) - (1 - 0.5 / 3.5)) < 1e-15);
 }
 
 TEST_CASE("explained variance of equal returns is NaN whatever rounding does to their mean", "[rl]") {
@@ -60,6 +54,6 @@ TEST_CASE("explained variance refuses shapes that only have as many elements", "
 TEST_CASE("explained variance does not look at masked slots", "[rl]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor mask = Tensor::from<uint8_t>({1, 0, 1, 1, 0, 1}, {1, 6});
-  CHECK(std::abs(rl::explained_variance(of({1, nan, 1, 4, nan, 6}), of({1, nan, 2, 3, HUGE_VAL, 6}), mask) -
+  CHECK(std::abs(rl::explained_variance(row({1, nan, 1, 4, nan, 6}), row({1, nan, 2, 3, HUGE_VAL, 6}), mask) -
                  (1 - 0.5 / 3.5)) < 1e-15);
 }
