@@ -12,19 +12,19 @@
 #include "rl/text/trainer.h"
 #include "tests/catch.h"
 #include "tests/rl/small_policy.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using pg::testing::contains;
 using pg::testing::error_of;
 using namespace pg::rl;
+using pg::testing::kInf;
+using pg::testing::kNan;
+using pg::testing::small_policy;
+using pg::testing::small_run;
 using pg::testing::weights;
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-Transformer make_policy(const TextTask& task) { return testing::small_policy(task); }
 
 // The copy task with a second reward part that may be invalid.
 struct Broken : TextTask {
@@ -51,14 +51,6 @@ struct Broken : TextTask {
   }
 };
 
-RlConfig small(const char* name) {
-  RlConfig config;
-  config.algorithm = algorithm(name);
-  config.batch = {.prompts = 4, .samples = 4};
-  config.eval_problems = 10;
-  return config;
-}
-
 const HealthCheck* check_of(const std::vector<HealthCheck>& checks, std::string_view name) {
   for (const HealthCheck& check : checks) {
     if (check.name == name) return &check;
@@ -73,9 +65,9 @@ TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, t
   for (const double bad : {kNan, kInf, -kInf}) {
     for (const bool by_token : {false, true}) {
       Broken task;
-      Transformer policy = make_policy(task);
+      Transformer policy = small_policy(task);
       const auto before = weights(policy);
-      RlTrainer trainer(policy, task, small("grpo"));
+      RlTrainer trainer(policy, task, small_run("grpo"));
       task.second = bad;
       task.by_token = by_token;
       const std::string error = error_of([&] { trainer.step(); });
@@ -90,15 +82,15 @@ TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, t
     }
   }
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Transformer policy = make_policy(*task);
-  RlTrainer judged(policy, *task, small("grpo"),
+  Transformer policy = small_policy(*task);
+  RlTrainer judged(policy, *task, small_run("grpo"),
                    [](std::vector<Response>& responses) { responses[3].score.reward = kNan; });
   CHECK(contains(error_of([&] { judged.step(); }), "the judge pays a reward of nan (task copy, problem \""));
 }
 
 TEST_CASE("rl checks: a reward model with NaN in its weights is named as the reward model", "[rl][rl_checks]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = small_policy(*task);
   Generator g(1);
   ScalarModel model(policy, 0.2, g);
   model.trunk.wte.weight.detach().data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
@@ -153,8 +145,8 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
 TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", "[rl][rl_checks]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   const auto refused = [&](const std::function<void(RlConfig&)>& change) {
-    Transformer policy = make_policy(*task);
-    RlConfig config = small("grpo");
+    Transformer policy = small_policy(*task);
+    RlConfig config = small_run("grpo");
     change(config);
     return error_of([&] { RlTrainer(policy, *task, config); });
   };
@@ -181,7 +173,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
                  "kl-horizon must be above a fifth of the 16 responses"));
 
   // Batch 0 used to divide by zero.
-  Transformer policy = make_policy(*task);
+  Transformer policy = small_policy(*task);
   CHECK(contains(error_of([&] { expert_iteration(policy, *task, {.problems = 2, .samples = 2, .batch = 0}, 0); }),
                  "batch must be a whole number from 1 to 16777216, got 0"));
   const std::vector<Preference> pairs = {{{1, 11}, {1, 10}, {2, 10}}};
@@ -254,8 +246,8 @@ TEST_CASE("rl checks: one health check tells of shuffled rewards, another of adv
           "[rl][rl_checks]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shuffled : {false, true}) {
-    Transformer policy = make_policy(*task);
-    RlConfig config = small("reinforce_baseline");
+    Transformer policy = small_policy(*task);
+    RlConfig config = small_run("reinforce_baseline");
     config.shuffle_rewards = shuffled;
     RlTrainer trainer(policy, *task, config);
     trainer.step();
@@ -266,13 +258,13 @@ TEST_CASE("rl checks: one health check tells of shuffled rewards, another of adv
       CHECK(contains(found->why, "shuffled on purpose"));
     }
   }
-  Transformer policy = make_policy(*task);
-  RlTrainer same(policy, *task, small("reinforce"), [](std::vector<Response>& all) {
+  Transformer policy = small_policy(*task);
+  RlTrainer same(policy, *task, small_run("reinforce"), [](std::vector<Response>& all) {
     for (Response& r : all) r.score = {.reward = r.prompt[0] % 2 ? 1.0 : 0.0};
   });
   const Metrics m = same.step();
   CHECK(m.at("advantage/zero") < 1);
-  RlTrainer nothing(policy, *task, small("reinforce"), [](std::vector<Response>& all) {
+  RlTrainer nothing(policy, *task, small_run("reinforce"), [](std::vector<Response>& all) {
     for (Response& r : all) r.score = {};
   });
   CHECK(nothing.step().at("advantage/zero") == 1);
@@ -332,8 +324,8 @@ TEST_CASE("rl checks: held-out problems have the lengths of training, or their t
   }
   // A run reports both lengths.
   const auto task = make_text_task("sort");
-  Transformer policy = make_policy(*task);
-  RlTrainer trainer(policy, *task, small("grpo"));
+  Transformer policy = small_policy(*task);
+  RlTrainer trainer(policy, *task, small_run("grpo"));
   CHECK(trainer.evaluate().has("eval/prompt_length"));
   CHECK(trainer.step().has("prompt/length"));
 }

@@ -1,6 +1,7 @@
 // The functions that EnvTrainer calls: the engine's by default, and any others with the same arguments.
 #include "rl/control/trainer.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using namespace pg::rl;
@@ -23,11 +24,7 @@ EnvTrainConfig small(const std::string& environment) {
 std::vector<double> trained_parameters(const EnvTrainConfig& config, const EnvFunctions& functions) {
   EnvTrainer trainer(config, functions);
   while (!trainer.done()) trainer.step();
-  std::vector<double> result;
-  for (const auto& [name, parameter] : named_parameters(trainer.model())) {
-    for (double x : parameter.to_vector()) result.push_back(x);
-  }
-  return result;
+  return testing::values_of(named_parameters(trainer.model()));
 }
 
 }  // namespace

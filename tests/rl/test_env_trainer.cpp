@@ -10,21 +10,15 @@
 #include "tasks/act/bandit.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using pg::testing::error_of;
 using namespace pg::rl;
 using pg::testing::TempDir;
+using pg::testing::values_of;
 
 namespace {
-
-std::vector<double> all_parameters(Module& model) {
-  std::vector<double> result;
-  for (const auto& [name, parameter] : named_parameters(model)) {
-    for (double x : parameter.to_vector()) result.push_back(x);
-  }
-  return result;
-}
 
 // The observation is the number of steps taken, and the reward of step n is n. An episode ends after three steps.
 class Corridor final : public Environment {
@@ -243,7 +237,7 @@ TEST_CASE("a resumed run in environments has the bits of one that never stopped"
   second.resume(checkpoint);
   EnvReport report;
   while (!second.done()) report = second.step();
-  const bool same = all_parameters(second.model()) == all_parameters(whole.model());
+  const bool same = values_of(named_parameters(second.model())) == values_of(named_parameters(whole.model()));
   CHECK(same);
   CHECK(second.environments().state() == whole.environments().state());
   auto a = report.named(), b = last.named();
@@ -269,8 +263,8 @@ TEST_CASE("training in environments has the same bits for any number of threads"
     c.total_steps = 2 * 4 * 512;
     EnvTrainer trainer(c);
     while (!trainer.done()) trainer.step();
-    if (threads == 1) reference = all_parameters(trainer.model());
-    const bool same = all_parameters(trainer.model()) == reference;
+    if (threads == 1) reference = values_of(named_parameters(trainer.model()));
+    const bool same = values_of(named_parameters(trainer.model())) == reference;
     CHECK(same);
   }
 }
@@ -358,18 +352,18 @@ TEST_CASE("a mini-batch of one sample is no NaN", "[env][trainer]") {
   c.total_steps = 8;
   EnvTrainer trainer(c);
   while (!trainer.done()) CHECK(std::isfinite(trainer.step().grad_norm));
-  for (double x : all_parameters(trainer.model())) REQUIRE(std::isfinite(x));
+  for (double x : values_of(named_parameters(trainer.model()))) REQUIRE(std::isfinite(x));
 }
 
 TEST_CASE("a gradient that is not finite is refused with the name of the tensor", "[env][trainer]") {
   EnvTrainer trainer(small("CartPole-v1"));
   trainer.step();
   trainer.model().value_head.weight.detach().fill(3e38);  // values, and so the advantages, overflow f32
-  const auto before = all_parameters(trainer.model());
+  const auto before = values_of(named_parameters(trainer.model()));
   const std::string error = error_of([&] { trainer.step(); });
   INFO(error);
   CHECK(error.find("the gradient of 'actor.0.weight' is not finite") != std::string::npos);
-  const bool untouched = all_parameters(trainer.model()) == before;
+  const bool untouched = values_of(named_parameters(trainer.model())) == before;
   CHECK(untouched);
 }
 

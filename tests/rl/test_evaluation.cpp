@@ -6,22 +6,13 @@
 #include "rl/text/rollout.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::testing;
 using rl::EvalResponse;
 
 namespace {
-
-Transformer random_policy(const TextTask& task) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = rl::block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 16},
-                     g);
-}
 
 // A response; an empty answer is none.
 EvalResponse response(int64_t problem, int64_t sample, std::string answer, bool solved, std::string subject,
@@ -80,7 +71,7 @@ TEST_CASE("equal answers of a graded task are one vote in a majority", "[rl][eva
 
 TEST_CASE("an evaluation in parts has the responses of a whole one", "[rl][evaluation]") {
   const auto task = make_text_task("copy", {{"length", "3"}});
-  Transformer policy = random_policy(*task);
+  Transformer policy = small_policy(*task, {.in_proj_std = 0.02});
   const std::vector<Problem> problems = task->held_out(7);
   const rl::EvalConfig config{.samples = 3, .seed = 11};
   const auto whole = rl::evaluate(policy, *task, problems, 0, 7, config);
@@ -123,7 +114,7 @@ TEST_CASE("an evaluation in parts has the responses of a whole one", "[rl][evalu
 
 TEST_CASE("a problem with a puzzle has its subject and level", "[rl][evaluation]") {
   const auto task = make_text_task("arithmetic", {{"operations", "+-"}, {"digits", "1"}});
-  Transformer policy = random_policy(*task);
+  Transformer policy = small_policy(*task, {.in_proj_std = 0.02});
   for (const EvalResponse& r : rl::evaluate(policy, *task, task->held_out(20), 0, 5, {.greedy = true})) {
     CHECK(r.question.find(r.subject) == 1);  // "3+4"
     CHECK(r.level == 1);

@@ -6,29 +6,21 @@
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "tests/rl/on_ranks.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
 using pg::testing::bytes_on;
 using pg::testing::check_equal_on_ranks;
 using pg::testing::contains;
+using pg::testing::small_policy;
 using pg::testing::TempDir;
+using pg::testing::warm_up;
+using pg::testing::weights;
 
 namespace {
 
 std::unique_ptr<TextTask> sorting() { return make_text_task("sort", {{"length", "3"}}); }
-
-Transformer new_policy(const TextTask& task, DType dtype = f32) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 16,
-                      .in_proj_std = 0.25,
-                      .dtype = dtype},
-                     g);
-}
 
 // Adds adapters and freezes the other weights.
 void adapt(Transformer& policy, double dropout) {
@@ -36,23 +28,12 @@ void adapt(Transformer& policy, double dropout) {
   add_lora(policy, {.rank = 2, .alpha = 4, .dropout = dropout}, g);
 }
 
-void imitate(Transformer& policy, const TextTask& task, int64_t steps) {
-  TrainConfig config;
-  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
-  Trainer trainer(policy, config, sft_batches(task, 16));
-  for (int64_t i = 0; i < steps; ++i) trainer.step();
+void add(std::vector<double>& all, const std::vector<double>& values) {
+  all.insert(all.end(), values.begin(), values.end());
 }
-
 void add(std::vector<double>& all, const Metrics& metrics) {
   for (const auto& [name, value] : metrics.values()) {
     if (!name.starts_with("time/")) all.push_back(value);
-  }
-}
-
-void add_weights(std::vector<double>& all, Module& model) {
-  for (const auto& [name, tensor] : state_dict(model)) {
-    const std::vector<double> values = tensor.to_vector();
-    all.insert(all.end(), values.begin(), values.end());
   }
 }
 
@@ -79,7 +60,7 @@ struct PairJob {
 };
 
 Transformer policy_of(const PairJob& job, const TextTask& task) {
-  Transformer policy = new_policy(task, job.dtype);
+  Transformer policy = small_policy(task, {.dtype = job.dtype});
   if (job.lora_dropout >= 0) adapt(policy, job.lora_dropout);
   return policy;
 }
@@ -90,7 +71,7 @@ std::vector<double> steps_of(AnyTrainer& trainer, const PairJob& job, const Text
   for (int64_t i = 0; i < job.steps; ++i) add(all, trainer.step());
   all.push_back(trainer.accuracy(pairs_of(task, 7)));
   all.push_back(trainer.accuracy(pairs_of(task, 1)));  // fewer than ranks
-  add_weights(all, model);
+  add(all, weights(model));
   return all;
 }
 
@@ -121,7 +102,7 @@ struct SftJob {
 // What pg sft does on a task.
 std::vector<double> sft(const SftJob& job, Comm* comm) {
   const auto task = sorting();
-  Transformer policy = new_policy(*task, job.dtype);
+  Transformer policy = small_policy(*task, {.dtype = job.dtype});
   if (job.lora_dropout >= 0) adapt(policy, job.lora_dropout);
   TrainConfig config;
   config.max_steps = job.steps;
@@ -143,7 +124,7 @@ std::vector<double> sft(const SftJob& job, Comm* comm) {
                                                     {.samples = 1, .greedy = true}));
       add(all, metrics);
     }
-    add_weights(all, policy);
+    add(all, weights(policy));
   });
   if (!job.to.empty()) trainer.save(job.to);
   return all;
@@ -157,8 +138,8 @@ struct ExpertJob {
 
 std::vector<double> expert(const ExpertJob& job, Comm* comm) {
   const auto task = sorting();
-  Transformer policy = new_policy(*task, job.dtype);
-  imitate(policy, *task, 80);
+  Transformer policy = small_policy(*task, {.dtype = job.dtype});
+  warm_up(policy, *task, 80, 16);
   std::vector<double> all;
   double kept = 0;
   for (int64_t i = 1; i <= 3; ++i) {
@@ -167,7 +148,7 @@ std::vector<double> expert(const ExpertJob& job, Comm* comm) {
     add(all, metrics);
   }
   check(kept >= static_cast<double>(job.at_least), "only {} responses were imitated", kept);
-  add_weights(all, policy);
+  add(all, weights(policy));
   return all;
 }
 
@@ -263,8 +244,8 @@ TEST_CASE("learning on ranks: other pairs or weights on a rank are an error", "[
         [&](Comm& comm) {
           const auto task = sorting();
           const bool differs = comm.rank() == 2;
-          Transformer policy = new_policy(*task);
-          imitate(policy, *task, differs ? imitated : 0);
+          Transformer policy = small_policy(*task);
+          warm_up(policy, *task, differs ? imitated : 0, 16);
           PreferenceConfig config{.batch = 6, .micro_batch = 2};
           if (differs) config.schedule.lr = lr;
           DpoTrainer trainer(policy, pairs_of(*task, differs ? pairs : 9), config, &comm);
@@ -288,7 +269,7 @@ TEST_CASE("learning on ranks: responses that no rank can have written are an err
         2,
         [&](Comm& comm) {
           const auto task = sorting();
-          Transformer policy = new_policy(*task);
+          Transformer policy = small_policy(*task);
           if (comm.rank() == 0) {
             rollout_on_ranks(comm, policy, *task, task->held_out(2), {.samples = 1, .greedy = true});
           } else {

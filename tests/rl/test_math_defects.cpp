@@ -8,10 +8,12 @@
 #include "rl/text/rollout.h"
 #include "tasks/text/text_task.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
 using testing::contains;
+using testing::problems_of;
 
 namespace {
 
@@ -38,19 +40,9 @@ class WithStop : public TextTask {
 };
 
 Transformer policy_for(const TextTask& task) {
-  Generator g(5);
-  Transformer policy(
-      {.vocab_size = task.vocab_size(), .block_size = block_size_for(task), .n_layer = 2, .n_head = 2, .n_embd = 16},
-      g);
+  Transformer policy = testing::small_policy(task, {.n_layer = 2, .in_proj_std = 0.02});
   policy.eval();
   return policy;
-}
-
-std::vector<Problem> some_problems(const TextTask& task, int count) {
-  Generator g(9);
-  std::vector<Problem> problems;
-  for (int i = 0; i < count; ++i) problems.push_back(task.sample(g));
-  return problems;
 }
 
 }  // namespace
@@ -58,7 +50,7 @@ std::vector<Problem> some_problems(const TextTask& task, int count) {
 TEST_CASE("defect: shorter prompts leak their tail into the response", "[rl][cs336]") {
   const WithStop task;
   Transformer policy = policy_for(task);
-  const std::vector<Problem> problems = some_problems(task, 12);
+  const std::vector<Problem> problems = problems_of(task, 12);
   std::set<size_t> lengths;
   for (const Problem& p : problems) lengths.insert(p.prompt.size());
   REQUIRE(lengths.size() > 2);
@@ -80,7 +72,7 @@ TEST_CASE("defect: a stop text of one row stops the batch", "[rl][cs336]") {
   const WithStop task;
   Transformer policy = policy_for(task);
   const auto without = copy_task();
-  const std::vector<Problem> problems = some_problems(task, 16);
+  const std::vector<Problem> problems = problems_of(task, 16);
   const RolloutOptions options{.samples = 4, .seed = 4};
   const Experience stopped = rollout(policy, task, problems, options),
                    whole = rollout(policy, *without, problems, options);
@@ -146,7 +138,7 @@ TEST_CASE("defect: the clip fraction counts prompts and padding", "[rl][cs336]")
 TEST_CASE("an evaluation has the entropy of the policy and the share in the form asked for", "[rl][cs336]") {
   const WithStop task;
   Transformer policy = policy_for(task);
-  const std::vector<Problem> problems = some_problems(task, 20);
+  const std::vector<Problem> problems = problems_of(task, 20);
   const auto one = single_rank(policy.device());
   const Metrics m = evaluate_on_ranks(*one, policy, task, problems);
   const Experience e = rollout(policy, task, problems, {.samples = 1, .greedy = true});

@@ -9,6 +9,7 @@
 #include "tasks/data/tokenizer.h"
 #include "tensor/storage.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace pg;
 using namespace pg::rl;
@@ -52,16 +53,6 @@ struct Case {
   const char* estimator;
   double temperature;
 };
-
-double relative_error(const Tensor& got, const Tensor& want) {
-  const auto a = got.to_vector(), b = want.to_vector();
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < b.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
-}
 
 }  // namespace
 
@@ -151,7 +142,7 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
     CHECK(parts[1].to_vector() == whole[1].to_vector());
     for (size_t i = 2; i < whole.size(); ++i) {
       INFO(full << " " << i);
-      CHECK(relative_error(parts[i], whole[i]) < 1e-13);
+      CHECK(testing::relative_distance(parts[i], whole[i]) < 1e-13);
     }
   }
 }

@@ -6,49 +6,29 @@
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
 using pg::testing::contains;
 using pg::testing::error_of;
+using pg::testing::small_policy;
 using pg::testing::TempDir;
+using pg::testing::values_of;
 
 namespace {
 
-Transformer make_policy(const TextTask& task, DType dtype = f32) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 16,
-                      .in_proj_std = 0.18,
-                      .dtype = dtype},
-                     g);
-}
-
 RlConfig small(const char* name) {
-  RlConfig config;
-  config.algorithm = algorithm(name);
-  config.batch = {.prompts = 6, .samples = 4};
+  RlConfig config = testing::groups_of_four(name, 6);
   config.schedule.lr = 3e-3;
   config.eval_interval = 0;
   return config;
 }
 
-std::vector<double> values_of(const NamedTensors& tensors) {
-  std::vector<double> all;
-  for (const auto& [name, tensor] : tensors) {
-    const auto values = tensor.to_vector();
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
 // A step in which `check` looks at the rollout before the update.
 Metrics step_with(const RlConfig& config, const TextTask& task,
                   const std::function<void(const Experience&, const Batch&)>& look) {
-  Transformer policy = make_policy(task);
+  Transformer policy = small_policy(task, {.in_proj_std = 0.18});
   RlTrainer trainer(policy, task, config);
   RlHooks hooks;
   hooks.on_samples = [&](int64_t, const Experience& e, const Batch& b) { look(e, b); };
@@ -129,7 +109,7 @@ TEST_CASE("rl methods: an ema reference is the average of the policy's weights",
   config.algorithm.reference = "ema";
   config.algorithm.reference_decay = d;
   config.steps = n;
-  Transformer policy = make_policy(*task);
+  Transformer policy = small_policy(*task, {.in_proj_std = 0.18});
   std::vector<double> want = values_of(state_dict(policy));
   const std::vector<double> start = want;
   RlTrainer trainer(policy, *task, config);
@@ -141,7 +121,7 @@ TEST_CASE("rl methods: an ema reference is the average of the policy's weights",
     for (size_t i = 0; i < want.size(); ++i) want[i] += (1 - d) * std::pow(d, n - k) * now[i];
   }
   trainer.save(dir.file("c.safetensors"));
-  Transformer reference = make_policy(*task);
+  Transformer reference = small_policy(*task, {.in_proj_std = 0.18});
   load_checkpoint(dir.file("c.safetensors")).restore(reference, "reference");
   const std::vector<double> got = values_of(state_dict(reference)), last = values_of(state_dict(policy));
   double from_start = 0, from_policy = 0;
@@ -205,7 +185,7 @@ TEST_CASE("rl methods: responses without advantage may be left out of the update
     std::vector<double> norms[2], all[2], computed;
     for (const bool skip : {false, true}) {
       config.skip_zero_advantage = skip;
-      Transformer policy = make_policy(*task, f64);
+      Transformer policy = small_policy(*task, {.in_proj_std = 0.18, .dtype = f64});
       // Rewards of three of the six groups, of which one has a single right response.
       RlTrainer trainer(policy, *task, config, [](std::vector<Response>& responses) {
         for (size_t i = 0; i < responses.size(); ++i) {

@@ -10,20 +10,10 @@
 
 using namespace pg;
 using namespace pg::rl;
+using pg::testing::response;
+using pg::testing::wide_policy;
 
-namespace {
-
-Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
-
-Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
-  Response r;
-  r.prompt = std::move(prompt);
-  r.action_mask.assign(tokens.size(), 1);
-  r.tokens = std::move(tokens);
-  return r;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 0 too", "[rl][defects]") {
   // Id 0 is used for padding. Id 10 is the end token, which also occurs in the prompt.
@@ -39,7 +29,7 @@ TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 
 
 TEST_CASE("a response begins where its own prompt ends, not where the longest does", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(2);
   std::vector<Problem> problems;
   for (int i = 0; i < 10; ++i) problems.push_back(task->sample(g));
@@ -91,7 +81,7 @@ TEST_CASE("a group of one, or one without spread, has advantages of 0 and no NaN
 
 TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prompts and padding", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(2);
   std::vector<Problem> problems;
   for (int i = 0; i < 8; ++i) problems.push_back(task->sample(g));
@@ -130,7 +120,7 @@ TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prom
 
 TEST_CASE("a new policy tries everything: it does not repeat the token it read", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   const Tensor ids = Tensor::arange(16, i32).view_reshape({16, 1});
   const Tensor p = softmax(policy(ids));
   const std::vector<double> all = p.to_vector();
@@ -139,7 +129,7 @@ TEST_CASE("a new policy tries everything: it does not repeat the token it read",
 
 TEST_CASE("sampling leaves the model in the mode it was in, and no tape behind", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(2);
   for (const bool training : {true, false}) {
     policy.train(training);
@@ -155,7 +145,7 @@ TEST_CASE("the loss that is logged is that of the whole batch, and groups reach 
   const auto task = make_text_task("sort", {{"length", "4"}});
   std::vector<double> losses, norms;
   for (const int64_t size : {0, 1, 3}) {  // micro-batches of 3 split groups of 4
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     RlConfig config;
     config.algorithm = algorithm("dapo");
     config.batch = {.prompts = 4, .samples = 4, .mini_batches = 1, .micro_batch = size};
@@ -172,7 +162,7 @@ TEST_CASE("the loss that is logged is that of the whole batch, and groups reach 
 
 TEST_CASE("the loss is 0 at the first step and the gradient is not", "[rl][defects]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   RlConfig config;
   config.algorithm = algorithm("dr_grpo");
   config.batch = {.prompts = 16, .samples = 16};

@@ -15,16 +15,9 @@ using namespace pg;
 using namespace pg::rl;
 using pg::testing::contains;
 using pg::testing::small_policy;
+using pg::testing::small_run;
 
 namespace {
-
-RlConfig small(const char* name) {
-  RlConfig config;
-  config.algorithm = algorithm(name);
-  config.batch = {.prompts = 4, .samples = 4};
-  config.eval_problems = 10;
-  return config;
-}
 
 const HealthCheck& check_of(const std::vector<HealthCheck>& checks, std::string_view name) {
   const auto found = std::find_if(checks.begin(), checks.end(), [&](const HealthCheck& c) { return c.name == name; });
@@ -47,7 +40,7 @@ TEST_CASE("defect: parts that cancel in their sum make every group alike without
     INFO(name);
     const bool by_parts = name == std::string("gdpo");
     Transformer policy = small_policy(*task);
-    RlConfig config = small(name);
+    RlConfig config = small_run(name);
     config.algorithm.reward_weights = "a=1,b=2";
     config.algorithm.dynamic_sampling = true;
     RlTrainer trainer(policy, *task, config, judge);
@@ -73,7 +66,7 @@ TEST_CASE("defect: parts that cancel in their sum make every group alike without
 TEST_CASE("defect: filtering shifts the borders of groups", "[rl][defects]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   Transformer policy = small_policy(*task);
-  RlConfig config = small("dapo");
+  RlConfig config = small_run("dapo");
   config.algorithm.overlong_cache = 0;  // a penalty of length would change the rewards below
   config.batch = {.prompts = 5, .samples = 3};
   // Two of three prompts earn the same with every response.
@@ -108,7 +101,7 @@ TEST_CASE("defect: filtering shifts the borders of groups", "[rl][defects]") {
 
 TEST_CASE("defect: the first token is drawn once for all rows of a group", "[rl][defects]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Transformer policy = small_policy(*task, 16, 0.5);
+  Transformer policy = small_policy(*task, {.in_proj_std = 0.5});
   Generator g(3);
   const std::vector<Problem> problems(64, task->sample(g));
   std::vector<double> p;

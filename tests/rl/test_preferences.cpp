@@ -15,12 +15,12 @@
 
 using namespace pg;
 using namespace pg::rl;
+using pg::testing::response;
 using pg::testing::warm_up;
 using pg::testing::weights;
+using pg::testing::wide_policy;
 
 namespace {
-
-Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
 
 // Chosen: sentences with a moon. Rejected: sentences without a moon. There are no intermediate cases.
 std::vector<Preference> moon_pairs(size_t count, uint64_t seed) {
@@ -35,14 +35,6 @@ std::vector<Preference> moon_pairs(size_t count, uint64_t seed) {
     }
   }
   return pairs;
-}
-
-Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
-  Response r;
-  r.prompt = std::move(prompt);
-  r.tokens = std::move(tokens);
-  r.action_mask.assign(r.tokens.size(), 1);
-  return r;
 }
 
 PreferenceConfig config_of(double lr) {
@@ -73,7 +65,7 @@ auto threads(int count, const F& run) {
 
 TEST_CASE("preferences: a reward model learns to order pairs that can be told apart", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(1);
   ScalarModel model(policy, 0.2, g);
   RewardModelTrainer trainer(model, moon_pairs(400, 1), config_of(3e-3));
@@ -87,7 +79,7 @@ TEST_CASE("preferences: a reward model learns to order pairs that can be told ap
 
 TEST_CASE("preferences: the accuracy of a reward model is measured without dropout", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(1);
   add_lora(policy, {.rank = 4, .alpha = 32, .dropout = 0.7}, g);
   ScalarModel model(policy, 0.2, g);
@@ -112,7 +104,7 @@ TEST_CASE("preferences: the accuracy of a reward model is measured without dropo
 TEST_CASE("preferences: a score is read at the last token and knows neither padding nor neighbours",
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(2);
   const ScalarModel model(policy, 0.5, g);
   NoGrad no_grad;
@@ -136,7 +128,7 @@ TEST_CASE("preferences: a score is read at the last token and knows neither padd
 TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampler's, bit for bit",
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   warm_up(policy, *task, 20);
   NoGrad no_grad;
   Generator g(3);
@@ -150,7 +142,7 @@ TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampl
 
 TEST_CASE("preferences: DPO begins at ln 2 and parts chosen from rejected", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   warm_up(policy, *task, 60);
   DpoTrainer trainer(policy, moon_pairs(200, 3), config_of(1e-3));
   const Metrics first = trainer.step();
@@ -208,7 +200,7 @@ TEST_CASE("preferences: without noise the better one is chosen, equals and other
 TEST_CASE("preferences: a judge pays a deviation above what it was normalised over and keeps the task's reward",
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   Generator g(6);
   const ScalarModel model(policy, 0.5, g);
   std::vector<Response> all = {response({0}, {1, 6, 13, 0}), response({0}, {2, 12, 15, 0}), response({0}, {0})};
@@ -229,7 +221,7 @@ TEST_CASE("expert iteration raises the solved share, but not if the rewards are 
   const std::string name = GENERATE("sort", "copy");
   const bool shuffled = GENERATE(false, true);
   const auto task = make_text_task(name, {{"length", "3"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   warm_up(policy, *task, 60);
   const ExpertIterationConfig config{.lr = 3e-3, .shuffle_rewards = shuffled};
   double first = 0, last = 0;
@@ -248,7 +240,7 @@ TEST_CASE("expert iteration raises the solved share, but not if the rewards are 
 
 TEST_CASE("expert iteration: of several turns only the policy's tokens are imitated", "[rl][preferences]") {
   const auto task = make_text_task("adventure", {{"rooms", "3"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   warm_up(policy, *task, 100);
   // With a learning rate of 0 the loss is that of the policy itself, on the distinct right responses of the rollout.
   const ExpertIterationConfig config{.problems = 64, .samples = 16, .epochs = 1, .batch = 1024, .lr = 0};
@@ -276,7 +268,7 @@ TEST_CASE("expert iteration: of several turns only the policy's tokens are imita
 
 TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[rl][preferences]") {
   const auto task = make_text_task("sort", {{"length", "12"}});
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   const std::vector<double> before = weights(policy);
   const Metrics m = expert_iteration(policy, *task, {.problems = 4, .samples = 2}, 0);
   REQUIRE(m.at("solved") == 0);
@@ -290,7 +282,7 @@ TEST_CASE("preferences: a stop waited for the end of the step", "[rl][preference
   PreferenceConfig config = config_of(1e-3);
   config.micro_batch = 8;  // four of them
   const auto dpo = [&](bool stopped) {
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     DpoTrainer trainer(policy, moon_pairs(64, 1), config);
     for (int step = 0; step < 3; ++step) {
       int asked = 0;
@@ -301,7 +293,7 @@ TEST_CASE("preferences: a stop waited for the end of the step", "[rl][preference
   };
   CHECK(dpo(true) == dpo(false));
   const auto reward_model = [&](bool stopped) {
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     Generator g(7);
     ScalarModel model(policy, 0.2, g);
     RewardModelTrainer trainer(model, moon_pairs(64, 1), config);
@@ -313,7 +305,7 @@ TEST_CASE("preferences: a stop waited for the end of the step", "[rl][preference
   CHECK(reward_model(true) == reward_model(false));
 
   const auto sort = make_text_task("sort", {{"length", "2"}});
-  Transformer policy = make_policy(*sort);
+  Transformer policy = wide_policy(*sort);
   warm_up(policy, *sort, 30);
   const auto before = weights(policy);
   int asked = 0;
@@ -326,7 +318,7 @@ TEST_CASE("preferences: a stop waited for the end of the step", "[rl][preference
 TEST_CASE("preferences: the same seed gives the same bits for one thread and for two", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
   const auto reward_model = [&] {
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     Generator g(7);
     ScalarModel model(policy, 0.2, g);
     RewardModelTrainer trainer(model, moon_pairs(64, 1), config_of(1e-3));
@@ -334,14 +326,14 @@ TEST_CASE("preferences: the same seed gives the same bits for one thread and for
     return weights(model);
   };
   const auto dpo = [&] {
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     DpoTrainer trainer(policy, moon_pairs(64, 1), config_of(1e-3));
     for (int step = 0; step < 5; ++step) trainer.step();
     return weights(policy);
   };
   const auto expert = [] {
     const auto sort = make_text_task("sort", {{"length", "2"}});
-    Transformer policy = make_policy(*sort);
+    Transformer policy = wide_policy(*sort);
     warm_up(policy, *sort, 30);
     REQUIRE(expert_iteration(policy, *sort, {}, 0).at("kept") > 0);
     return weights(policy);

@@ -15,17 +15,10 @@ using testing::check_close;
 using testing::contains;
 using testing::Doubles;
 using testing::error_of;
+using testing::groups_of_four;
+using testing::small_policy;
 
 namespace {
-
-Transformer make_policy(const TextTask& task) { return testing::small_policy(task); }
-
-RlConfig small(const char* name) {
-  RlConfig config;
-  config.algorithm = algorithm(name);
-  config.batch = {.prompts = 8, .samples = 4};
-  return config;
-}
 
 // What the update of one step gets.
 Batch batch_of_step(RlTrainer& trainer, Metrics* metrics = nullptr) {
@@ -61,8 +54,8 @@ TEST_CASE("defect: a group with equal rewards learns from the length of its resp
   const auto task = make_text_task("sort", {{"length", "5"}});
   for (const char* name : {"dapo", "high_entropy"}) {
     INFO(name);
-    Transformer policy = make_policy(*task);
-    RlConfig config = small(name);
+    Transformer policy = small_policy(*task);
+    RlConfig config = groups_of_four(name, 8);
     config.unfinished_penalty = 0.5;
     RlTrainer trainer(policy, *task, config, [](std::vector<Response>& all) {
       for (Response& r : all) r.score = {.reward = 0.25};
@@ -79,8 +72,8 @@ TEST_CASE("defect: a group with equal rewards learns from the length of its resp
 
 TEST_CASE("defect: groups without a signal take part in the whitening of those that have one", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "5"}});
-  Transformer policy = make_policy(*task);
-  RlConfig config = small("dapo");
+  Transformer policy = small_policy(*task);
+  RlConfig config = groups_of_four("dapo", 8);
   config.batch = {.prompts = 12, .samples = 4};
   config.algorithm.whiten = true;
   config.unfinished_penalty = 0.5;
@@ -141,13 +134,13 @@ TEST_CASE("defect: a reward on an environment's token is lost on its way to the 
 TEST_CASE("defect: a right answer as long as the limit is punished for its length", "[rl][defects]") {
   const auto task = make_text_task("copy", {{"length", "2"}});  // "42=" -> "42." needs all of the three tokens
   REQUIRE(task->max_response() == 3);
-  Transformer policy = make_policy(*task);
+  Transformer policy = small_policy(*task);
   {
     Trainer imitation(policy, {.max_steps = 120, .schedule = {.kind = Schedule::Kind::constant, .lr = 5e-3}},
                       sft_batches(*task, 64));
     while (imitation.steps() < 120) imitation.step();
   }
-  RlConfig config = small("dapo");
+  RlConfig config = groups_of_four("dapo", 8);
   config.batch = {.prompts = 32, .samples = 8};
   config.algorithm.dynamic_sampling = false;
   config.temperature = 1.5;

@@ -6,6 +6,7 @@
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tests/rl/on_ranks.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
@@ -20,18 +21,8 @@ struct Setting {
 
   explicit Setting(const std::string& name, const std::map<std::string, std::string>& options = {})
       : task(make_text_task(name, options)) {
-    Generator g(5);
-    policy = std::make_unique<Transformer>(TransformerConfig{.vocab_size = task->vocab_size(),
-                                                             .block_size = block_size_for(*task),
-                                                             .n_layer = 1,
-                                                             .n_head = 2,
-                                                             .n_embd = 16,
-                                                             .in_proj_std = 0.18},
-                                           g);
-    TrainConfig config;
-    config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
-    Trainer trainer(*policy, config, sft_batches(*task, 16));
-    for (int i = 0; i < 20; ++i) trainer.step();
+    policy = std::make_unique<Transformer>(pg::testing::small_policy(*task, {.in_proj_std = 0.18}));
+    pg::testing::warm_up(*policy, *task, 20, 16);
   }
 };
 
@@ -93,9 +84,8 @@ std::vector<double> numbers(const Job& job, Comm* comm) {
   }
   while (trainer.steps() < job.steps) add(trainer.step(hooks));
   add(trainer.evaluate());
-  for (const auto& [name, tensor] : state_dict(policy)) {
-    for (const double x : tensor.to_vector()) all.push_back(x);
-  }
+  const std::vector<double> after = pg::testing::weights(policy);
+  all.insert(all.end(), after.begin(), after.end());
   if (!job.to.empty() && (!comm || comm->rank() == 0 || job.config.zero > 0)) trainer.save(job.to);
   return all;
 }

@@ -10,9 +10,11 @@
 #include "rl/text/update.h"
 #include "tasks/text/text_task.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
+using pg::testing::problems_of;
 
 namespace {
 
@@ -30,13 +32,6 @@ Transformer make_policy(const TextTask& task, DType dtype = f32) {
   }
   policy.eval();
   return policy;
-}
-
-std::vector<Problem> problems_of(const TextTask& task, int count) {
-  Generator g(9);
-  std::vector<Problem> problems;
-  for (int i = 0; i < count; ++i) problems.push_back(task.sample(g));
-  return problems;
 }
 
 // Sets the values at the tokens of response b.

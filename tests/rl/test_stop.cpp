@@ -8,38 +8,26 @@
 
 using namespace pg;
 using namespace pg::rl;
+using pg::testing::four_steps;
 using pg::testing::TempDir;
 using pg::testing::warm_up;
 using pg::testing::weights;
+using pg::testing::wide_policy;
 
-namespace {
-
-Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
-
-RlConfig small(const char* name) {
-  RlConfig config;
-  config.algorithm = algorithm(name);
-  config.batch = {.prompts = 6, .samples = 4};
-  config.schedule.lr = 3e-3;
-  config.steps = 4;
-  config.eval_problems = 20;
-  return config;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("rl trainer: a stop waited for the end of the step", "[rl][rl_trainer]") {
   TempDir dir;
   const auto task = make_text_task("sort", {{"length", "3"}});
   for (const char* name : {"ppo", "reinforce_baseline", "dapo"}) {
-    RlConfig config = small(name);
+    RlConfig config = four_steps(name);
     config.batch.micro_batch = 4;
     config.batch.mini_batches = 2;
     config.adaptive_temperature.target_std = 0.3;
     config.eval_interval = 0;
     config.steps = 3;
     const auto make = [&] {
-      Transformer policy = make_policy(*task);
+      Transformer policy = wide_policy(*task);
       warm_up(policy, *task, 20);
       return policy;
     };
@@ -63,7 +51,7 @@ TEST_CASE("rl trainer: a stop waited for the end of the step", "[rl][rl_trainer]
       CHECK(trainer.run({}));  // goes on
       CHECK(weights(policy) == weights(whole));
 
-      Transformer again = make_policy(*task);
+      Transformer again = wide_policy(*task);
       RlTrainer resumed(again, *task, config);
       resumed.resume(load_checkpoint(dir.file("c.safetensors")));
       CHECK(resumed.run({}));
@@ -75,8 +63,8 @@ TEST_CASE("rl trainer: a stop waited for the end of the step", "[rl][rl_trainer]
 TEST_CASE("rl trainer: a stop waited for the end of the sampling", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
   for (const int64_t max_rows : {0, 2}) {
-    Transformer policy = make_policy(*task);
-    RlConfig config = small("grpo");
+    Transformer policy = wide_policy(*task);
+    RlConfig config = four_steps("grpo");
     config.max_rows = max_rows;
     RlTrainer trainer(policy, *task, config);
     int asked = 0, stop_at = 3;
@@ -94,7 +82,7 @@ TEST_CASE("rl trainer: a stop waited for the end of the sampling", "[rl][rl_trai
     trainer.step(hooks);
     CHECK(asked > early);  // a whole step asks for each token of each row
 
-    Transformer other = make_policy(*task);
+    Transformer other = wide_policy(*task);
     RlTrainer expected(other, *task, config);
     expected.step();
     CHECK(weights(policy) == weights(other));

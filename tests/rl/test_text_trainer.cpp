@@ -9,63 +9,31 @@
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/model_files.h"
 #include "tests/rl/small_policy.h"
 
 using namespace pg;
 using pg::testing::error_of;
 using namespace pg::rl;
+using pg::testing::four_steps;
+using pg::testing::read_bytes;
+using pg::testing::relative_distance;
 using pg::testing::TempDir;
 using pg::testing::warm_up;
 using pg::testing::weights;
+using pg::testing::wide_policy;
 
 namespace {
-
-Transformer make_policy(const TextTask& task, DType dtype = f32, double dropout = 0) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 32,
-                      .dropout = dropout,
-                      .in_proj_std = 0.18,
-                      .dtype = dtype},
-                     g);
-}
-
-RlConfig small(const char* name) {
-  RlConfig config;
-  config.algorithm = algorithm(name);
-  config.batch = {.prompts = 6, .samples = 4};
-  config.schedule.lr = 3e-3;
-  config.steps = 4;
-  config.eval_problems = 20;
-  return config;
-}
 
 // The weights after `steps` steps from a warmed-up policy.
 std::vector<double> run(const RlConfig& config, int64_t steps, DType dtype = f32, int threads = 2) {
   const testing::Threads guard(threads);
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Transformer policy = make_policy(*task, dtype);
+  Transformer policy = wide_policy(*task, dtype);
   warm_up(policy, *task, 20);
   RlTrainer trainer(policy, *task, config);
   for (int64_t i = 0; i < steps; ++i) trainer.step();
   return weights(policy);
-}
-
-std::string read_bytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
 }
 
 }  // namespace
@@ -75,10 +43,10 @@ TEST_CASE("rl trainer: every row of the table takes steps, its first ratio is ex
   const auto task = make_text_task("sort", {{"length", "3"}});
   for (const Algorithm& a : algorithms()) {
     INFO(a.name);
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     warm_up(policy, *task, 20);
     const auto before = weights(policy);
-    RlConfig config = small(a.name.c_str());
+    RlConfig config = four_steps(a.name.c_str());
     config.batch.mini_batches = 2;
     config.algorithm.epochs = 2;
     RlTrainer trainer(policy, *task, config);
@@ -106,7 +74,7 @@ TEST_CASE("rl trainer: micro-batches of any size give the gradient of the whole"
   for (const char* name : {"grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "sapo", "gmpo", "grpo_two_sided", "icepop",
                            "decoupled_ppo", "pass_at_k", "pkpo", "gdpo", "clip_cov", "kl_cov", "high_entropy"}) {
     INFO(name);
-    RlConfig config = small(name);
+    RlConfig config = four_steps(name);
     config.algorithm.token_share = 0.3;
     config.algorithm.covariance_low = 0;
     config.algorithm.entropy_bonus = 0.01;
@@ -114,13 +82,13 @@ TEST_CASE("rl trainer: micro-batches of any size give the gradient of the whole"
     const auto whole = run(config, 2, f64);
     for (const int64_t size : {1, 5, 24}) {
       config.batch.micro_batch = size;
-      CHECK(distance(run(config, 2, f64), whole) < 1e-12);
+      CHECK(relative_distance(run(config, 2, f64), whole) < 1e-12);
     }
   }
 }
 
 TEST_CASE("rl trainer: the same bits for any number of threads, and from one run to the next", "[rl][rl_trainer]") {
-  RlConfig config = small("ppo");
+  RlConfig config = four_steps("ppo");
   config.batch.mini_batches = 2;
   const auto once = run(config, 3, f32, 1);
   CHECK(run(config, 3, f32, 2) == once);
@@ -140,7 +108,7 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
     const std::string words = name;
     const bool shared = words.find("shared") != std::string::npos;
     const DType dtype = words.find("bf16") != std::string::npos ? bf16 : f32;
-    RlConfig config = small(words.substr(0, words.find(',')).c_str());
+    RlConfig config = four_steps(words.substr(0, words.find(',')).c_str());
     config.shared_critic = shared;
     config.batch.mini_batches = 2;
     config.adaptive_temperature.target_std = 0.4;
@@ -154,7 +122,7 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
       config.algorithm.reference_interval = 3;
     }
     const auto task = make_text_task("sort", {{"length", "3"}});
-    Transformer alone = make_policy(*task, dtype);
+    Transformer alone = wide_policy(*task, dtype);
     warm_up(alone, *task, 20);
     const bool lora = words.find("lora") != std::string::npos;
     const auto add_adapters = [&](Transformer& model, uint64_t seed) {
@@ -180,7 +148,7 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
       if (frozen.contains(n)) CHECK((p.to_vector() == frozen.at(n)));
     }
 
-    Transformer resumed = make_policy(*task, dtype);
+    Transformer resumed = wide_policy(*task, dtype);
     add_adapters(resumed, 2);
     RlTrainer other(resumed, *task, config);
     other.resume(load_checkpoint(dir.file("c.safetensors")));
@@ -197,9 +165,9 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
   const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shared : {false, true}) {
     INFO("shared " << shared);
-    Transformer policy = make_policy(*task, bf16);
+    Transformer policy = wide_policy(*task, bf16);
     warm_up(policy, *task, 30);
-    RlConfig config = small("ppo");
+    RlConfig config = four_steps("ppo");
     config.shared_critic = shared;
     config.batch = {.prompts = 16, .samples = 4};
     config.schedule.lr = 1e-3;
@@ -215,8 +183,8 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
     CHECK(last.at("value/clip") <= 1);
   }
   // The full KL with bf16 logits.
-  Transformer policy = make_policy(*task, bf16);
-  RlConfig config = small("grpo");
+  Transformer policy = wide_policy(*task, bf16);
+  RlConfig config = four_steps("grpo");
   config.algorithm.kl_estimator = "full";
   config.temperature = 0.9;
   RlTrainer trainer(policy, *task, config);
@@ -241,16 +209,17 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
 TEST_CASE("rl trainer: the reference may be a given model, which a resumed run must have again", "[rl][rl_trainer]") {
   TempDir dir;
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Transformer given = make_policy(*task);
+  Transformer given = wide_policy(*task);
   warm_up(given, *task, 10);
-  RlConfig config = small("grpo");
+  RlConfig config = four_steps("grpo");
   config.algorithm.reference = "given";
-  Transformer policy = make_policy(*task);
+  Transformer policy = wide_policy(*task);
   warm_up(policy, *task, 20);
   CHECK(error_of([&] { RlTrainer(policy, *task, config); }).find("needs a model (--reference-model RUN)") !=
         std::string::npos);
-  CHECK(error_of([&] { RlTrainer(policy, *task, small("grpo"), {}, &given); }).find("\"frozen\", which takes none") !=
-        std::string::npos);
+  CHECK(error_of([&] {
+          RlTrainer(policy, *task, four_steps("grpo"), {}, &given);
+        }).find("\"frozen\", which takes none") != std::string::npos);
 
   RlTrainer trainer(policy, *task, config, {}, &given);
   // Recomputes the reference's log-probabilities with one forward pass per token.
@@ -273,13 +242,13 @@ TEST_CASE("rl trainer: the reference may be a given model, which a resumed run m
   trainer.step();
   trainer.save(dir.file("a.safetensors"));
 
-  Transformer again = make_policy(*task);
+  Transformer again = wide_policy(*task);
   RlTrainer same(again, *task, config, {}, &given);
   same.resume(load_checkpoint(dir.file("c.safetensors")));
   same.step();
   same.save(dir.file("b.safetensors"));
   CHECK(read_bytes(dir.file("a.safetensors")) == read_bytes(dir.file("b.safetensors")));
-  Transformer stranger = make_policy(*task);
+  Transformer stranger = wide_policy(*task);
   RlTrainer other(again, *task, config, {}, &stranger);
   CHECK(error_of([&] { other.resume(load_checkpoint(dir.file("c.safetensors"))); }).find("another reference") !=
         std::string::npos);
@@ -287,8 +256,8 @@ TEST_CASE("rl trainer: the reference may be a given model, which a resumed run m
 
 TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names the tensor", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Transformer policy = make_policy(*task);
-  RlTrainer trainer(policy, *task, small("reinforce"), [](std::vector<Response>& responses) {
+  Transformer policy = wide_policy(*task);
+  RlTrainer trainer(policy, *task, four_steps("reinforce"), [](std::vector<Response>& responses) {
     for (Response& r : responses) {
       r.score.per_token.clear();
       r.score.reward = 1e300;  // a finite reward, but the loss is not finite
@@ -305,9 +274,9 @@ TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names 
 TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to others", "[rl][rl_trainer]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shuffled : {false, true}) {
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     warm_up(policy, *task, 30);
-    RlConfig config = small("reinforce");
+    RlConfig config = four_steps("reinforce");
     config.batch = {.prompts = 16, .samples = 8};
     config.shuffle_rewards = shuffled;
     RlTrainer trainer(policy, *task, config);
@@ -324,9 +293,9 @@ TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to othe
 TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
   const auto entropy_after = [&](double bonus) {
-    Transformer policy = make_policy(*task);
+    Transformer policy = wide_policy(*task);
     warm_up(policy, *task, 60);
-    RlConfig config = small("reinforce");
+    RlConfig config = four_steps("reinforce");
     config.algorithm.entropy_bonus = bonus;
     RlTrainer trainer(policy, *task, config, [](std::vector<Response>& responses) {
       for (Response& r : responses) r.score = {};
@@ -342,8 +311,8 @@ TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
 TEST_CASE("rl trainer: what does not go together is refused with a sentence", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
   const auto refused = [&](const std::function<void(RlConfig&)>& change, double dropout = 0) {
-    Transformer policy = make_policy(*task, f32, dropout);
-    RlConfig config = small("grpo");
+    Transformer policy = wide_policy(*task, f32, dropout);
+    RlConfig config = four_steps("grpo");
     change(config);
     return error_of([&] { RlTrainer(policy, *task, config); });
   };
