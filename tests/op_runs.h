@@ -27,6 +27,15 @@ inline std::vector<Tensor> inputs_of(const OpSample& s, DType dtype, Device devi
   return inputs;
 }
 
+// The inputs on another device, those of floating-point types in f64.
+inline std::vector<Tensor> widened(const std::vector<Tensor>& inputs, Device device = {}) {
+  std::vector<Tensor> wide;
+  for (const Tensor& x : inputs) {
+    wide.push_back((x.defined() && is_floating(x.dtype()) ? x.to(f64) : x).to(device));
+  }
+  return wide;
+}
+
 inline bool differentiable(const OpSample& s, const std::vector<Tensor>& inputs, size_t i) {
   if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) return false;
   return std::find(s.constant.begin(), s.constant.end(), static_cast<int>(i)) == s.constant.end();

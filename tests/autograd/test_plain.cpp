@@ -7,18 +7,6 @@
 using namespace pg;
 using namespace pg::testing;
 
-namespace {
-
-std::vector<Tensor> widened(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> wide;
-  for (const Tensor& x : inputs) {
-    wide.push_back((x.defined() && is_floating(x.dtype()) ? x.to(f64) : x).to(kPlain));
-  }
-  return wide;
-}
-
-}  // namespace
-
 TEST_CASE("the plain kernels can compute tensors of the CPU too", "[plain]") {
   CHECK(&kernels(Device{}) == &cpu_kernels());
   CHECK(&kernels(kPlain) == &plain_kernels());
@@ -47,7 +35,7 @@ TEST_CASE("every operation on the CPU agrees with the plain backend", "[plain][o
     for (DType dtype : {f32, f64, bf16}) {
       INFO(title(s) << " " << name_of(dtype));
       const std::vector<Tensor> inputs = inputs_of(s, dtype), plain = inputs_of(s, dtype, kPlain);
-      const Run want = run(s, s.call, widened(inputs)), got = run(s, s.call, plain);
+      const Run want = run(s, s.call, widened(inputs, kPlain)), got = run(s, s.call, plain);
       const double tolerance = dtype == f64 ? std::max(s.tolerance, 1e-12) : dtype == f32 ? 1e-5 : s.tolerance_bf16;
       check_close(run(s, s.call, inputs), want, tolerance);
       check_close(got, want, tolerance);

@@ -25,14 +25,6 @@ void for_each_sample(F f) {
   }
 }
 
-std::vector<Tensor> widened(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> wide;
-  for (const Tensor& x : inputs) {
-    wide.push_back((x.defined() && is_floating(x.dtype()) ? x.to(f64) : x).to(Device{}));
-  }
-  return wide;
-}
-
 }  // namespace
 
 TEST_CASE("every operation on CUDA agrees with the CPU in f64", "[cuda]") {

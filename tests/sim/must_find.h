@@ -1,5 +1,6 @@
 #pragma once
-// Checks that the simulator reports a planted mistake: kernel, line, block, thread, and words that explain it.
+// Checks that the simulator reports a planted mistake: kernel, line, block, thread, and words that explain it. Also
+// what is needed to do so: accesses that are seen, and launches that wait.
 #include <fstream>
 #include <functional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
+#include "tensor/cuda/runtime/synchronous.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
 
@@ -49,6 +51,16 @@ inline void must_find_in(const std::string& path, const std::string& name, const
     }
   }
 }
+
+// Launches wait, or do not, while it exists.
+class Synchronous {
+ public:
+  explicit Synchronous(bool on) : before_(cuda::synchronous()) { cuda::set_synchronous(on); }
+  ~Synchronous() { cuda::set_synchronous(before_); }
+
+ private:
+  const bool before_;
+};
 
 inline void needs_accesses() {
   if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");

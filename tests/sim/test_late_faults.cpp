@@ -8,22 +8,10 @@
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/kernels.h"
+#include "tests/sim/must_find.h"
 
 using namespace pg;
 using namespace pg::testing;
-
-namespace {
-
-class Synchronous {
- public:
-  explicit Synchronous(bool on) : before_(cuda::synchronous()) { cuda::set_synchronous(on); }
-  ~Synchronous() { cuda::set_synchronous(before_); }
-
- private:
-  const bool before_;
-};
-
-}  // namespace
 
 TEST_CASE("sim: a deferred fault shows at the next wait and at every call after it", "[sim]") {
   const Synchronous off(false);

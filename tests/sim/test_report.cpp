@@ -7,6 +7,7 @@
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/kernels.h"
+#include "tests/sim/must_find.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -30,10 +31,6 @@ sim::LineStats stats_of(const sim::Report& report, const std::string& mark) {
   }
   FAIL("the report has no line " << line << " (" << mark << "):\n" << report.table());
   return {};
-}
-
-void needs_accesses() {
-  if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
 }
 
 struct Traffic {

@@ -10,20 +10,12 @@
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/kernels.h"
+#include "tests/sim/must_find.h"
 
 using namespace pg;
 using namespace pg::testing;
 
 namespace {
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
 
 void must_say(const std::vector<std::string>& words, const std::function<void()>& f) {
   const std::string message = message_of(f);

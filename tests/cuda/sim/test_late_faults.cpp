@@ -10,27 +10,17 @@
 #include "tensor/kernels.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
+#include "tests/sim/must_find.h"
 
 using namespace pg;
 using testing::contains;
 using testing::error_of;
+using testing::needs_accesses;
+using testing::Synchronous;
 
 namespace {
 
 constexpr Device kGpu{Device::Kind::cuda, 0}, kOther{Device::Kind::cuda, 1};
-
-void needs_accesses() {
-  if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
-}
-
-class Synchronous {
- public:
-  explicit Synchronous(bool on) : before_(cuda::synchronous()) { cuda::set_synchronous(on); }
-  ~Synchronous() { cuda::set_synchronous(before_); }
-
- private:
-  const bool before_;
-};
 
 // Launches a kernel that is given an address of the host.
 void launch_faulty() {
