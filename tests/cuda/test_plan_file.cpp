@@ -11,18 +11,14 @@
 #include "tests/stderr_text.h"
 
 using pg::cuda::PlanFile;
+using pg::testing::read_bytes;
 using pg::testing::stderr_of;
+using pg::testing::write_bytes;
 
 namespace {
 
 const PlanFile::Key kKey = {1, -2, INT64_MAX}, kOther = {7};
 const PlanFile::Algorithm kAlgorithm = {1, UINT64_MAX, 3, 4, 5, 6, 7, 8};
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace
 
@@ -77,9 +73,10 @@ TEST_CASE("processes that add plans at once agree on every algorithm", "[cuda][b
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(status == 0);
   }
-  const std::string agreed = read(folder.file("0"));
-  for (int process = 1; process < kProcesses; ++process) CHECK(read(folder.file(std::to_string(process))) == agreed);
-  const std::string text = read(path);
+  const std::string agreed = read_bytes(folder.file("0"));
+  for (int process = 1; process < kProcesses; ++process)
+    CHECK(read_bytes(folder.file(std::to_string(process))) == agreed);
+  const std::string text = read_bytes(path);
   CHECK(std::count(text.begin(), text.end(), '\n') == kKeys + 1);  // one line per key, and the title
   std::string found;
   PlanFile plans(path, "card");
@@ -94,22 +91,22 @@ TEST_CASE("an entry that is damaged is not found and the rest of the file is use
   const pg::testing::TempDir folder;
   const std::string path = folder.file("plans.txt");
   PlanFile(path, "card").add(kKey, kAlgorithm);
-  const std::string whole = read(path);
+  const std::string whole = read_bytes(path);
   const size_t title = whole.find('\n');
   stderr_of([&] {
     for (size_t i = title; i < whole.size(); ++i) {
       std::string changed = whole;
       changed[i] = changed[i] == '9' ? '8' : '9';
-      write(path, changed);
+      write_bytes(path, changed);
       REQUIRE(PlanFile(path, "card").find(kKey) == nullptr);
-      write(path, whole.substr(0, i));
+      write_bytes(path, whole.substr(0, i));
       REQUIRE(PlanFile(path, "card").find(kKey) == nullptr);
       // What is added later is found, also after a line that was cut off.
       PlanFile(path, "card").add(kOther, kAlgorithm);
       REQUIRE(PlanFile(path, "card").find(kOther));
     }
   });
-  write(path, "rubbish\n" + whole.substr(title + 1) + "3 1 2\n\n");
+  write_bytes(path, "rubbish\n" + whole.substr(title + 1) + "3 1 2\n\n");
   std::string warning = stderr_of([&] {
     PlanFile plans(path, "card");
     REQUIRE(plans.find(kKey));
@@ -119,7 +116,7 @@ TEST_CASE("an entry that is damaged is not found and the rest of the file is use
   INFO(warning);
   CHECK(warning.starts_with("warning: " + path + ": damaged lines are ignored"));
   CHECK(std::count(warning.begin(), warning.end(), '\n') == 1);
-  write(path, whole);
+  write_bytes(path, whole);
   CHECK(stderr_of([&] { PlanFile(path, "card").add(kOther, kAlgorithm); }).empty());
 }
 

@@ -14,7 +14,6 @@
 #include "nn/files/safetensors.h"
 #include "nn/train/trainer.h"
 #include "tests/catch.h"
-#include "tests/model_files.h"
 
 using namespace pg;
 using pg::testing::error_of;

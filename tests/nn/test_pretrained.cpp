@@ -16,6 +16,7 @@
 
 using namespace pg;
 using pg::testing::error_of;
+using pg::testing::read_bytes;
 using pg::testing::relative_maximum;
 using pg::testing::TempDir;
 
@@ -23,13 +24,6 @@ namespace {
 
 const std::string kFolder = "tests/goldens/pretrained/";
 const char* const kTypes[] = {"gpt2", "llama", "qwen2", "qwen3"};
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // What save_pretrained writes, by the names of transformers.
 SafetensorsFile saved(Transformer& model) {
@@ -144,7 +138,7 @@ TEST_CASE("pretrained: a saved model is read back with equal bits and its config
 
 TEST_CASE("pretrained: configurations that cannot be computed are refused with a sentence", "[nn][pretrained]") {
   const auto refused = [](const std::string& type, const std::string& key, const Json& value) {
-    Json json = Json::parse(text_of(kFolder + type + "/config.json"));
+    Json json = Json::parse(read_bytes(kFolder + type + "/config.json"));
     if (value.is_null())
       json.erase(key);
     else
@@ -180,7 +174,7 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
 
 TEST_CASE("pretrained: a configuration has the model type that it was read from", "[nn][pretrained]") {
   for (const std::string type : kTypes) {
-    TransformerConfig c = config_from_hf(text_of(kFolder + type + "/config.json"), "config.json");
+    TransformerConfig c = config_from_hf(read_bytes(kFolder + type + "/config.json"), "config.json");
     CHECK(hf_model_type(c) == type);
     TransformerConfig both_ways = c;
     both_ways.causal = false;
@@ -201,7 +195,7 @@ TEST_CASE("pretrained: tensors and configuration must belong together", "[nn][pr
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     std::filesystem::copy(kFolder + type + "/model.safetensors", folder + "/model.safetensors");
-    Json json = Json::parse(text_of(kFolder + type + "/config.json"));
+    Json json = Json::parse(read_bytes(kFolder + type + "/config.json"));
     json[key] = value;
     std::ofstream(folder + "/config.json") << json.dump();
     return error_of([&] { load_pretrained(folder); });

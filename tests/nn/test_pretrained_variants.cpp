@@ -29,10 +29,7 @@ class Folder {
   }
   void save() const { save_safetensors(weights, tensors, {{"format", "pt"}}); }
   void set(const char* key, const Json& value) const {
-    std::ifstream in(config);
-    std::stringstream text;
-    text << in.rdbuf();
-    Json json = Json::parse(text.str());
+    Json json = Json::parse(testing::read_bytes(config));
     json[key] = value;
     std::ofstream(config) << json.dump();
   }

@@ -23,14 +23,10 @@
 
 using namespace pg;
 using pg::testing::error_of;
+using pg::testing::read_bytes;
 using pg::testing::TempDir;
 
 namespace {
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::string nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
@@ -115,10 +111,10 @@ TEST_CASE("two writers of one file do not take each other's temporary file", "[o
     first.write("one", 3);
     second.write("two", 3);
     first.commit();
-    CHECK(read(path) == "one");
+    CHECK(read_bytes(path) == "one");
     second.commit();
   }
-  CHECK(read(path) == "two");
+  CHECK(read_bytes(path) == "two");
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path), {}) == 1);
 }
 
@@ -129,7 +125,7 @@ TEST_CASE("the temporary file of a killed writer is removed by the next one", "[
   std::ofstream(dir.file("ab.7-0.tmp")) << "of another file";
   std::ofstream(dir.file("a.mine.tmp")) << "of a user";
   write_file_atomically(path, "new");
-  CHECK(read(path) == "new");
+  CHECK(read_bytes(path) == "new");
   CHECK(!std::filesystem::exists(dir.file("a.7-0.tmp")));
   CHECK(std::filesystem::exists(dir.file("ab.7-0.tmp")));
   CHECK(std::filesystem::exists(dir.file("a.mine.tmp")));
@@ -194,7 +190,7 @@ TEST_CASE("TensorBoard does not get the steps of a resumed run twice", "[outside
   std::vector<std::string> events;  // events of both files
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     if (entry.path().filename().string().find("tfevents") == std::string::npos) continue;
-    for (const std::string& event : payloads(read(entry.path().string()))) events.push_back(event);
+    for (const std::string& event : payloads(read_bytes(entry.path().string()))) events.push_back(event);
   }
   // Skips the wall time. Compares field 2, the step as a varint (200 = 0xc8 0x01), and the tag of the summary.
   const auto count = [&](const std::string& step) {
@@ -216,14 +212,14 @@ TEST_CASE("a progress line never wraps", "[outside]") {
     progress.update(1, "loss 1.0 \u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9");
   }
   std::fclose(out);
-  CHECK(read(path) == " 50%  step 1/2  los\n");
+  CHECK(read_bytes(path) == " 50%  step 1/2  los\n");
   out = std::fopen(path.c_str(), "w");
   {
     Progress progress(0, 2, out, /*columns=*/20);
     progress.update(1, "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9");
   }
   std::fclose(out);
-  CHECK(read(path) == " 50%  step 1/2  \u00e9\u00e9\u00e9\n");
+  CHECK(read_bytes(path) == " 50%  step 1/2  \u00e9\u00e9\u00e9\n");
 }
 
 TEST_CASE("progress that cannot be written is lost and nothing else", "[outside]") {

@@ -17,25 +17,11 @@
 #include "tools/pg/run/tensorboard.h"
 
 using namespace pg;
+using pg::testing::read_bytes;
+using pg::testing::TempDir;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "pg_run_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-};
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::string hex(const std::string& bytes) {
   std::string text;
@@ -90,18 +76,19 @@ TEST_CASE("TensorBoard records are right byte for byte", "[run]") {
 }
 
 TEST_CASE("a run folder holds the config and metrics in both formats", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   RunDir run = RunDir::create(folder.path.string(), "tiny");
   CHECK(fs::path(run.path()).filename().string().substr(15) == "_tiny");
   run.save_config("steps: 3\n");
   run.log(0, {{"loss", 4.25}, {"lr", 0.001}});
   run.log(10, {{"loss", std::numeric_limits<double>::quiet_NaN()}});
-  CHECK(read(run.file("config.yaml")) == "steps: 3\n");
-  CHECK(read(run.file("metrics.jsonl")) == "{\"step\":0,\"loss\":4.25,\"lr\":0.001}\n{\"step\":10,\"loss\":null}\n");
+  CHECK(read_bytes(run.file("config.yaml")) == "steps: 3\n");
+  CHECK(read_bytes(run.file("metrics.jsonl")) ==
+        "{\"step\":0,\"loss\":4.25,\"lr\":0.001}\n{\"step\":10,\"loss\":null}\n");
 
   const auto files = event_files(run.path());
   REQUIRE(files.size() == 1);
-  const auto records = read_records(read(files[0]));
+  const auto records = read_records(read_bytes(files[0]));
   REQUIRE(records.size() == 4);
   CHECK(records[0].substr(9) == tensorboard_version_event(0).substr(9));
   CHECK(records[1].substr(9) == tensorboard_scalar_event(0, 0, "loss", 4.25f).substr(9));
@@ -109,13 +96,13 @@ TEST_CASE("a run folder holds the config and metrics in both formats", "[run]") 
 }
 
 TEST_CASE("two runs of one second get two folders", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   const RunDir a = RunDir::create(folder.path.string(), "x"), b = RunDir::create(folder.path.string(), "x");
   CHECK(a.path() != b.path());
 }
 
 TEST_CASE("a resumed run drops what comes again and a cut line", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   std::string path;
   {
     RunDir run = RunDir::create(folder.path.string(), "x");
@@ -126,14 +113,14 @@ TEST_CASE("a resumed run drops what comes again and a cut line", "[run]") {
   RunDir run = RunDir::open(path);
   run.rewind(20);
   run.log(20, {{"loss", 0.5}});
-  const std::string metrics = read(path + "/metrics.jsonl");
+  const std::string metrics = read_bytes(path + "/metrics.jsonl");
   CHECK(metrics ==
         "{\"step\":0,\"loss\":1.0}\n{\"step\":10,\"loss\":0.09090909090909091}\n{\"step\":20,\"loss\":0.5}\n");
   CHECK_THROWS_AS(RunDir::open(path + "/none"), Error);
 }
 
 TEST_CASE("a resumed run leaves the user's files as they are", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   std::string path;
   {
     RunDir run = RunDir::create(folder.path.string(), "x");
@@ -182,17 +169,17 @@ TEST_CASE("a resumed run leaves the user's files as they are", "[run]") {
   run.log(20, {{"loss", 0.5}});
   for (const std::string& name : names) {
     INFO(name);
-    CHECK(read(path + "/" + name) == text);
+    CHECK(read_bytes(path + "/" + name) == text);
   }
   CHECK(std::filesystem::is_directory(path + "/empty.tmp"));
   CHECK(std::filesystem::is_directory(path + "/prompts.jsonl"));
-  CHECK(read(path + "/samples.jsonl").empty());
+  CHECK(read_bytes(path + "/samples.jsonl").empty());
   CHECK(testing::error_of([&] { run.append("other.jsonl", {"{}"}); }).find("expected one of metrics.jsonl") !=
         std::string::npos);
 }
 
 TEST_CASE("a resumed run removes what a killed process left of its own files", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   const std::string path = RunDir::create(folder.path.string(), "x").path();
   const std::string left[] = {"metrics.jsonl.7-0.tmp",    "checkpoint.safetensors.7-12.tmp",
                               "best.safetensors.7-0.tmp", "checkpoint-step30-00002-of-00004.safetensors.99-1.tmp",
@@ -211,7 +198,7 @@ TEST_CASE("durations read well", "[run]") {
 }
 
 TEST_CASE("progress without a terminal is a line every tenth", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   const std::string path = (folder.path / "out").string();
   std::FILE* out = std::fopen(path.c_str(), "w");
   {
@@ -220,7 +207,7 @@ TEST_CASE("progress without a terminal is a line every tenth", "[run]") {
     progress.print("done");
   }
   std::fclose(out);
-  std::istringstream lines(read(path));
+  std::istringstream lines(read_bytes(path));
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
   REQUIRE(all.size() == 12);  // the first step, ten tenths, "done"
@@ -230,7 +217,7 @@ TEST_CASE("progress without a terminal is a line every tenth", "[run]") {
 }
 
 TEST_CASE("progress on a terminal rewrites its line", "[run]") {
-  const Folder folder;
+  const TempDir folder;
   const std::string path = (folder.path / "out").string();
   std::FILE* out = std::fopen(path.c_str(), "w");
   {
@@ -240,7 +227,7 @@ TEST_CASE("progress on a terminal rewrites its line", "[run]") {
     progress.update(6, "b");
   }
   std::fclose(out);
-  CHECK(read(path) == " 83%  step 5/6  a\r\x1b[Khello\n100%  step 6/6  b  took 0 s\n");
+  CHECK(read_bytes(path) == " 83%  step 5/6  a\r\x1b[Khello\n100%  step 6/6  b  took 0 s\n");
 }
 
 TEST_CASE("an interrupt sets a flag", "[run]") {

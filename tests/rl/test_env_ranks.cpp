@@ -10,9 +10,11 @@
 #include "tensor/base/parallel.h"
 #include "tensor/comm/launch.h"
 #include "tests/catch.h"
+#include "tests/rl/on_ranks.h"
 
 using namespace pg;
 using namespace pg::rl;
+using pg::testing::read_bytes;
 using pg::testing::TempDir;
 
 namespace {
@@ -93,41 +95,12 @@ std::string record(const Job& job, Comm* comm) {
   return all + trainer.environments().state();
 }
 
-std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-// The records of all ranks; of one process without a group if there are 0.
 std::vector<std::string> records(int ranks, const Job& job) {
-  const TempDir temp;
-  std::string sentences;
-  const int status = run_ranks(
-      std::max(1, ranks),
-      [&](Comm& comm) {
-        set_num_threads(1);
-        std::ofstream out(temp.file(std::to_string(comm.rank())), std::ios::binary);
-        out << record(job, ranks == 0 ? nullptr : &comm);
-        return out.flush() ? 0 : 1;
-      },
-      {.timeout = 120}, &sentences);
-  INFO(sentences);
-  REQUIRE(status == 0);
-  std::vector<std::string> all;
-  for (int r = 0; r < std::max(1, ranks); ++r) all.push_back(contents(temp.file(std::to_string(r))));
-  return all;
+  return pg::testing::bytes_on(ranks, [&](Comm* comm) { return record(job, comm); });
 }
 
 void check_equal(const Job& job, std::initializer_list<int> numbers_of_ranks = {1, 2, 3, 4}) {
-  const std::string expected = records(0, job)[0];
-  REQUIRE(expected.size() > 1000);
-  for (const int ranks : numbers_of_ranks) {
-    INFO(ranks << " ranks");
-    for (const std::string& of_rank : records(ranks, job)) {
-      const bool same = of_rank == expected;
-      CHECK(same);
-    }
-  }
+  pg::testing::check_equal_on_ranks([&](Comm* comm) { return record(job, comm); }, numbers_of_ranks);
 }
 
 }  // namespace
@@ -198,12 +171,12 @@ TEST_CASE("env ranks: a run continues on another number of ranks with the same b
   }
   records(1, {c, {}, 3, "", file("whole")});
   for (const std::string part : {"1", "2", "3"}) {
-    const bool same = contents(file("ranks" + part)) == contents(file("one" + part));
+    const bool same = read_bytes(file("ranks" + part)) == read_bytes(file("one" + part));
     CHECK(same);
   }
-  const bool same = contents(file("ranks3")) == contents(file("whole"));
+  const bool same = read_bytes(file("ranks3")) == read_bytes(file("whole"));
   CHECK(same);
-  REQUIRE(contents(file("whole")).size() > 1000);
+  REQUIRE(read_bytes(file("whole")).size() > 1000);
 }
 
 TEST_CASE("env ranks: environments that begin differently on a rank are refused", "[env][trainer][ranks]") {

@@ -9,7 +9,6 @@
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
-#include "tests/model_files.h"
 #include "tests/rl/small_policy.h"
 
 using namespace pg;

@@ -28,14 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "pg_fetch_XXXXXX").string();
-    path = mkdtemp(name.data());
-    fs::create_directories(path / "mirror");
-  }
-  ~Folder() { fs::remove_all(path); }
+struct Folder : testing::TempDir {
+  Folder() { fs::create_directories(path / "mirror"); }
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << text;

@@ -16,8 +16,6 @@ std::string error_of_json(const std::function<void(Json&)>& change) {
   return error_of([&] { tokenizer_from_json(json.dump()); });
 }
 
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
 std::vector<std::string> pieces(const std::string& pre_tokenizer, const std::string& text) {
   std::vector<std::string> result;
   RegexScratch scratch;
@@ -236,21 +234,21 @@ TEST_CASE("a path leads to a tokenizer or to the list of what can be read", "[bp
   const Json json = tokenizer_json({{"a", "b"}});
   const std::string path = dir.path.string();
   CHECK(contains(error_of([&] { load_tokenizer(path); }), "the folder has no tokenizer"));
-  write(dir.file("x.tiktoken"), "YQ== 0\n");
+  write_bytes(dir.file("x.tiktoken"), "YQ== 0\n");
   CHECK(load_tokenizer(path, "gpt2")->vocab_size() == 1);
   CHECK(contains(error_of([&] { load_tokenizer(path); }), "x.tiktoken"));
-  write(dir.file("vocab.json"), json["model"]["vocab"].dump());
+  write_bytes(dir.file("vocab.json"), json["model"]["vocab"].dump());
   CHECK(contains(error_of([&] { load_tokenizer(path); }), "merges.txt"));
-  write(dir.file("merges.txt"), "#version: 0.2\na b\n");
+  write_bytes(dir.file("merges.txt"), "#version: 0.2\na b\n");
   CHECK(load_tokenizer(path)->encode("ab") == Ids{256});
   CHECK(load_tokenizer(dir.file("merges.txt"))->encode("ab") == Ids{256});
-  write(dir.file("tokenizer.json"), json.dump());
+  write_bytes(dir.file("tokenizer.json"), json.dump());
   CHECK(load_tokenizer(path)->encode("ab") == Ids{256});
-  write(dir.file("char.json"), CharTokenizer("abc").to_json());
+  write_bytes(dir.file("char.json"), CharTokenizer("abc").to_json());
   CHECK(load_tokenizer(dir.file("char.json"))->encode("ab") == Ids{0, 1});
-  write(dir.file("other.bin"), std::string("\0\1\2", 3));
+  write_bytes(dir.file("other.bin"), std::string("\0\1\2", 3));
   CHECK(contains(error_of([&] { load_tokenizer(dir.file("other.bin")); }), "tokenizer.json, a *.tiktoken"));
-  write(dir.file("empty.json"), "");
+  write_bytes(dir.file("empty.json"), "");
   CHECK(contains(error_of([&] { load_tokenizer(dir.file("empty.json")); }), "this is no tokenizer"));
   CHECK(contains(error_of([&] { load_tokenizer(dir.file("none")); }), "no such file"));
 }

@@ -20,6 +20,7 @@ using cpu::GemmChoice;
 using cpu::GemmTuning;
 using pg::testing::contains;
 using pg::testing::stderr_of;
+using pg::testing::write_bytes;
 
 namespace {
 
@@ -88,7 +89,6 @@ GemmTuning another() {
   }
   return tuning;
 }
-void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace
 
@@ -131,7 +131,7 @@ TEST_CASE("gemm tuning: the sizes of caches set values that can be kept", "[gemm
         CHECK(rules.*choice.value <= *high);
       }
       const testing::TempDir folder;
-      write(folder.file("kept"), cpu::gemm_tuning_text(rules, kProcessor));
+      write_bytes(folder.file("kept"), cpu::gemm_tuning_text(rules, kProcessor));
       GemmTuning read = rules;
       CHECK(cpu::read_gemm_tuning(folder.file("kept"), kProcessor, read));
       CHECK(read == rules);
@@ -147,11 +147,11 @@ TEST_CASE("gemm tuning: what a file keeps is read again", "[gemm]") {
   CHECK(stderr_of([&] { CHECK_FALSE(cpu::read_gemm_tuning(path, kProcessor, read)); }).empty());
   CHECK(stderr_of([&] { CHECK_FALSE(cpu::read_gemm_tuning("", kProcessor, read)); }).empty());
   CHECK(read == kRules);
-  write(path, text);
+  write_bytes(path, text);
   CHECK(stderr_of([&] { CHECK(cpu::read_gemm_tuning(path, kProcessor, read)); }).empty());
   CHECK(read == another());
   // A line that is not there leaves its choice as it was.
-  write(path, text.substr(0, text.find('\n') + 1));
+  write_bytes(path, text.substr(0, text.find('\n') + 1));
   read = kRules;
   CHECK(cpu::read_gemm_tuning(path, kProcessor, read));
   CHECK(read == kRules);
@@ -184,7 +184,7 @@ TEST_CASE("gemm tuning: a file that is damaged or of another processor is ignore
     if (text[cut - 1] != '\n') damaged.push_back(text.substr(0, cut));
   }
   for (const std::string& one : damaged) {
-    write(path, one);
+    write_bytes(path, one);
     GemmTuning read = kRules;
     const std::string warning = stderr_of([&] { CHECK_FALSE(cpu::read_gemm_tuning(path, kProcessor, read)); });
     INFO(one.substr(0, 200) << "\n" << warning);
@@ -192,7 +192,7 @@ TEST_CASE("gemm tuning: a file that is damaged or of another processor is ignore
     CHECK(warning.starts_with("warning: " + path + " is ignored: "));
     CHECK(std::count(warning.begin(), warning.end(), '\n') == 1);
   }
-  write(path, text);
+  write_bytes(path, text);
   GemmTuning read = kRules;
   const std::string warning = stderr_of([&] { CHECK_FALSE(cpu::read_gemm_tuning(path, "another processor", read)); });
   CHECK(contains(warning, "its title does not name this processor"));
