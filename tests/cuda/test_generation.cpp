@@ -10,19 +10,12 @@
 #include "tensor/backend.h"
 #include "tensor/kernels.h"
 #include "tests/catch.h"
+#include "tests/cuda/on_device.h"
 
 using namespace pg;
+using namespace pg::testing;
 
 namespace {
-
-Device gpu() {
-  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
-  return {Device::Kind::cuda, 0};
-}
-
-void needs_graphs() {
-  if (!backend(gpu()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
-}
 
 // Rows of logits with `levels` different values (0: all values differ).
 Tensor random_logits(int64_t rows, int64_t vocab, int64_t levels, uint64_t seed) {
@@ -41,8 +34,8 @@ void check_choices(const Tensor& logits, const SampleOptions& options, double to
   const int64_t rows = logits.size(0), vocab = logits.size(1);
   std::vector<double> u;
   for (int64_t r = 0; r < rows; ++r) u.push_back((static_cast<double>(r) + 0.5) / static_cast<double>(rows));
-  const Tensor ids = Tensor::full({rows}, -7, i32, gpu());
-  kernels(gpu()).sample(ids, logits.to(gpu()), Tensor::from(u, {rows}).to(gpu()), options);
+  const Tensor ids = Tensor::full({rows}, -7, i32, device());
+  kernels(device()).sample(ids, logits.to(device()), Tensor::from(u, {rows}).to(device()), options);
   const std::vector<double> chosen = ids.to_vector(), values = logits.to_vector();
   for (int64_t r = 0; r < rows; ++r) {
     INFO("row " << r << " of " << rows << ", " << vocab << " logits " << name_of(logits.dtype()));
@@ -62,11 +55,11 @@ void check_choices(const Tensor& logits, const SampleOptions& options, double to
 std::vector<double> sampled(const Tensor& row, const std::vector<double>& u, double temperature, int64_t offset) {
   const auto rows = static_cast<int64_t>(u.size());
   const int64_t vocab = row.size(1);
-  const Tensor around = Tensor::full({1, offset + vocab + 8}, 1e4, row.dtype(), gpu());
-  const Tensor there = around.view_slice(1, offset, offset + vocab), ids = Tensor::full({rows}, -7, i32, gpu());
-  there.copy_from(row.to(gpu()));
-  kernels(gpu()).sample(ids, there.view_expand({rows, vocab}), Tensor::from(u, {rows}).to(gpu()),
-                        {.temperature = temperature});
+  const Tensor around = Tensor::full({1, offset + vocab + 8}, 1e4, row.dtype(), device());
+  const Tensor there = around.view_slice(1, offset, offset + vocab), ids = Tensor::full({rows}, -7, i32, device());
+  there.copy_from(row.to(device()));
+  kernels(device()).sample(ids, there.view_expand({rows, vocab}), Tensor::from(u, {rows}).to(device()),
+                           {.temperature = temperature});
   return ids.to_vector();
 }
 
@@ -88,12 +81,6 @@ void check_held_row(const std::vector<float>& values, double temperature, int64_
     const auto id = static_cast<size_t>(held[k]);
     CHECK((probs[id] > 0 && before[id] - 2e-5 <= u[k] && u[k] <= before[id + 1] + 2e-5));
   }
-}
-
-Transformer small_model(DType dtype) {
-  Generator init(3);
-  return Transformer({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
-                     init);
 }
 
 TokenBatch random_batch(Generator& g) {
@@ -174,10 +161,10 @@ TEST_CASE("CUDA samples from aligned rows that are apart", "[cuda]") {
     for (int64_t r = 0; r < 5; ++r) {
       expected.push_back(sampled(logits.view_slice(0, r, r + 1), {u[static_cast<size_t>(r)]}, 1, 1)[0]);
     }
-    const Tensor apart = Tensor::full({5, (vocab + 31) / 8 * 8}, 1e4, bf16, gpu()).view_slice(1, 16, 16 + vocab);
-    apart.copy_from(logits.to(gpu()));
-    const Tensor ids = Tensor::full({5}, -7, i32, gpu());
-    kernels(gpu()).sample(ids, apart, Tensor::from(u, {5}).to(gpu()), {});
+    const Tensor apart = Tensor::full({5, (vocab + 31) / 8 * 8}, 1e4, bf16, device()).view_slice(1, 16, 16 + vocab);
+    apart.copy_from(logits.to(device()));
+    const Tensor ids = Tensor::full({5}, -7, i32, device());
+    kernels(device()).sample(ids, apart, Tensor::from(u, {5}).to(device()), {});
     CHECK(ids.to_vector() == expected);
     check_choices(logits, {.temperature = 1.4}, 2e-5);
   }
@@ -189,9 +176,9 @@ TEST_CASE("CUDA samples no token of probability 0 and returns id 0 for logits th
                                      0,    inf,  0,    0,     //
                                      0,    NAN,  0,    0,     //
                                      -inf, -inf, -inf, -inf};
-  const Tensor logits = Tensor::from(values, {4, 4}), ids = Tensor::full({4}, 9, i32, gpu());
-  const Tensor u = Tensor::full({4}, 0.999999, f64, gpu());
-  kernels(gpu()).sample(ids, logits.to(gpu()), u, {.top_k = 3, .top_p = 0.9});
+  const Tensor logits = Tensor::from(values, {4, 4}), ids = Tensor::full({4}, 9, i32, device());
+  const Tensor u = Tensor::full({4}, 0.999999, f64, device());
+  kernels(device()).sample(ids, logits.to(device()), u, {.top_k = 3, .top_p = 0.9});
   CHECK(ids.to_vector() == std::vector<double>{1, 0, 0, 0});
   const Tensor here = Tensor::full({4}, 9, i32);
   plain_kernels().sample(here, logits, u.to(Device{}), {.top_k = 3, .top_p = 0.9});
@@ -199,7 +186,7 @@ TEST_CASE("CUDA samples no token of probability 0 and returns id 0 for logits th
 }
 
 TEST_CASE("CUDA appends keys and values at the same cache positions as the CPU", "[cuda]") {
-  const Device there = gpu();
+  const Device there = device();
   for (const DType dtype : {f32, bf16, f64}) {
     for (const int64_t size : {3, 8, 16}) {
       Generator g(4);
@@ -224,20 +211,20 @@ TEST_CASE("CUDA appends keys and values at the same cache positions as the CPU",
 }
 
 TEST_CASE("a graph replays its kernels on the current content of its buffers", "[cuda]") {
-  needs_graphs();
-  const Tensor x = Tensor::full({1000}, 1, f32, gpu()), y = Tensor::full({1000}, 0, f32, gpu());
-  const Kernels& k = kernels(gpu());
+  need_graphs();
+  const Tensor x = Tensor::full({1000}, 1, f32, device()), y = Tensor::full({1000}, 0, f32, device());
+  const Kernels& k = kernels(device());
   Tensor kept;
-  const Graph graph(gpu(), [&] {
-    const Tensor squares = Tensor::empty({1000}, f32, gpu());
+  const Graph graph(device(), [&] {
+    const Tensor squares = Tensor::empty({1000}, f32, device());
     k.binary(Binary::mul, squares, x, x);
-    kept = Tensor::empty({1}, f32, gpu());
+    kept = Tensor::empty({1}, f32, device());
     k.accumulate(y, squares, 1);
     k.reduce(Reduce::sum, kept, squares, 1, 0);
   });
   CHECK(y.to_vector()[0] == 0);  // the work is recorded, not executed
   x.fill(3);
-  const Tensor other = Tensor::full({1000}, 5, f32, gpu());  // must not reuse memory that the graph writes to
+  const Tensor other = Tensor::full({1000}, 5, f32, device());  // must not reuse memory that the graph writes to
   graph.replay();
   x.fill(2);
   graph.replay();
@@ -247,9 +234,9 @@ TEST_CASE("a graph replays its kernels on the current content of its buffers", "
 }
 
 TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") {
-  needs_graphs();
-  const Tensor x = Tensor::full({3}, 1, f32, gpu());
-  CHECK_THROWS_AS(Graph(gpu(), [&] { x.to_vector(); }), Error);
+  need_graphs();
+  const Tensor x = Tensor::full({3}, 1, f32, device());
+  CHECK_THROWS_AS(Graph(device(), [&] { x.to_vector(); }), Error);
   x.fill(2);
   CHECK(x.to_vector()[0] == 2);
 }
@@ -275,7 +262,7 @@ TEST_CASE("graphs and copies to the host stay with their device", "[cuda]") {
 }
 
 TEST_CASE("a thread copies to and from its device while work of another device is recorded", "[cuda]") {
-  needs_graphs();
+  need_graphs();
   if (backend(Device::Kind::cuda).device_count() < 2) SKIP_TEST("fewer than two CUDA devices");
   const Device first{Device::Kind::cuda, 0}, second{Device::Kind::cuda, 1};
   const Tensor x = Tensor::full({100}, 2, f32, first), host = Tensor::full({100}, 5, f32);
@@ -297,7 +284,7 @@ TEST_CASE("a training step is bit-identical with and without a graph, for any ba
     std::vector<double> weights[2];
     for (const bool graph : {false, true}) {
       Transformer model = small_model(dtype);
-      model.to(gpu());
+      model.to(device());
       TrainConfig config;
       config.graph = graph;
       config.schedule.lr = 1e-2;
@@ -321,7 +308,7 @@ TEST_CASE("a training step is bit-identical with and without a graph, for any ba
 
 TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
   Transformer here = small_model(f32), there = small_model(f32);
-  there.to(gpu());
+  there.to(device());
   GenerateOptions options;
   options.max_new_tokens = 20;
   options.stop_ids = {3, 11, 20};
@@ -340,7 +327,7 @@ TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
 
 TEST_CASE("CUDA generation with few slots gives the rows of the CPU", "[cuda]") {
   Transformer here = small_model(f32), there = small_model(f32);
-  there.to(gpu());
+  there.to(device());
   GenerateStats stats;
   GenerateOptions options{.max_new_tokens = 6, .samples = 5, .stop_ids = {3, 11, 20}, .seed = 4};
   std::vector<std::vector<int32_t>> prompts;
@@ -362,10 +349,6 @@ TEST_CASE("CUDA generation with few slots gives the rows of the CPU", "[cuda]") 
 
 TEST_CASE("log-probabilities of sampling equal those of training: approximately by default, bit for bit when exact",
           "[cuda]") {
-  struct Exact {
-    explicit Exact(bool on) { backend(gpu()).set_exact(on); }
-    ~Exact() { backend(gpu()).set_exact(false); }
-  };
   for (const bool exact : {false, true}) {
     const Exact guard(exact);
     struct Case {
@@ -377,7 +360,7 @@ TEST_CASE("log-probabilities of sampling equal those of training: approximately 
       Generator init(3);
       Transformer model(
           {.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = width, .dtype = dtype}, init);
-      model.to(gpu());
+      model.to(device());
       GenerateOptions options;
       options.max_new_tokens = 8;
       const std::vector<std::vector<int32_t>> prompts = {{1, 2, 3}, {5}, {9, 9, 9}, {4, 20}};
@@ -389,7 +372,7 @@ TEST_CASE("log-probabilities of sampling equal those of training: approximately 
         // With the tape, as a trainer computes the log-probabilities.
         const Tensor logits = model(Tensor::from(std::span<const int32_t>(ids).first(ids.size() - 1), {1, length}));
         const Tensor next = Tensor::from(std::span<const int32_t>(ids).last(ids.size() - 1), {1, length});
-        const auto trained = token_log_prob(logits, next.to(gpu())).first.to_vector();
+        const auto trained = token_log_prob(logits, next.to(device())).first.to_vector();
         for (size_t t = 0; t < rows[i].tokens.size(); ++t) {
           INFO(name_of(dtype) << (exact ? " exact" : "") << ", row " << i << ", token " << t);
           const double difference = std::abs(rows[i].log_probs[t] - trained[prompts[i].size() - 1 + t]);

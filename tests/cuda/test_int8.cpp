@@ -11,11 +11,6 @@ namespace {
 
 Int8Weight on_device(const Int8Weight& w) { return {w.q.to(device()), w.scale.to(device())}; }
 
-struct Exact {
-  explicit Exact(bool on) { backend(device()).set_exact(on); }
-  ~Exact() { backend(device()).set_exact(false); }
-};
-
 void check_case(int64_t rows, int64_t k, int64_t n, DType dtype) {
   INFO(name_of(dtype) << ", " << rows << " x " << k << " x " << n);
   const Tensor x = random({rows, k}, dtype, 1), bias = random({n}, dtype, 3);

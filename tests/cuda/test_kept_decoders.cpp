@@ -15,6 +15,7 @@
 #include "nn/variants/lora.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
+#include "tests/cuda/on_device.h"
 
 using namespace pg;
 
@@ -28,9 +29,7 @@ Device gpu(int index = 0) {
 }
 
 Transformer model_on(Device device, DType dtype = f32, uint64_t seed = 3) {
-  Generator init(seed);
-  Transformer model({.vocab_size = 29, .block_size = 96, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
-                    init);
+  Transformer model = testing::small_model(dtype, 96, seed);
   model.to(device);
   return model;
 }

@@ -6,23 +6,13 @@
 #include "nn/train/trainer.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
+#include "tests/cuda/on_device.h"
 #include "tests/tensors.h"
 
 using namespace pg;
-using pg::testing::relative_distance;
+using namespace pg::testing;
 
 namespace {
-
-Device cuda_device() {
-  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
-  return {Device::Kind::cuda, 0};
-}
-
-Transformer small_model(DType dtype) {
-  Generator init(3);
-  return Transformer({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
-                     init);
-}
 
 // Sequences that count modulo 29 from a random start: a learnable task.
 TokenBatch counting(Generator& g) {
@@ -53,12 +43,12 @@ std::vector<StepReport> train(Transformer& model, int steps) {
 TEST_CASE("GPT-2 on CUDA has the CPU's loss and gradients", "[cuda]") {
   for (const DType dtype : {f32, f64}) {
     Transformer here = small_model(dtype), there = small_model(dtype);
-    there.to(cuda_device());
+    there.to(device());
     Generator g(7);
     const TokenBatch batch = counting(g);
     const Tensor a = here.loss(batch.ids, batch.targets), b = there.loss(batch.ids, batch.targets);
     const double bound = dtype == f64 ? 1e-12 : 1e-5;
-    CHECK(b.device() == cuda_device());
+    CHECK(b.device() == device());
     CHECK(std::abs(a.item() - b.item()) <= bound * a.item());
     backward(a);
     backward(b);
@@ -77,10 +67,10 @@ TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
   for (const auto& [dtype, bound] : {std::pair{f32, 5e-6}, std::pair{bf16, 1e-3}}) {
     INFO(name_of(dtype));
     Transformer here = small_model(dtype), there = small_model(dtype);
-    there.to(cuda_device());
+    there.to(device());
     const auto expected = train(here, 5), got = train(there, 5), again = [&, dtype = dtype] {
       Transformer other = small_model(dtype);
-      other.to(cuda_device());
+      other.to(device());
       return train(other, 5);
     }();
     for (size_t i = 0; i < got.size(); ++i) {
@@ -96,7 +86,7 @@ TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
 
 TEST_CASE("generation on CUDA samples the CPU's tokens", "[cuda]") {
   Transformer here = small_model(f32), there = small_model(f32);
-  there.to(cuda_device());
+  there.to(device());
   GenerateOptions options;
   options.max_new_tokens = 6;
   for (const bool greedy : {true, false}) {
@@ -113,7 +103,7 @@ TEST_CASE("generation on CUDA samples the CPU's tokens", "[cuda]") {
 }
 
 TEST_CASE("tensors of model files are read into views on CUDA", "[cuda]") {
-  const Device device = cuda_device();
+  const Device device = testing::device();
   const TensorSource source = open_tensors("tests/goldens/gguf/blocks.gguf");
   const Tensor expected = source.read("Q6_K", f32);  // [3, 512]
   for (const DType dtype : {f32, bf16}) {

@@ -46,8 +46,8 @@ inline void warm_up(Transformer& policy, const TextTask& task, int64_t steps, in
 // All values of a module's state, in the order of their names.
 inline std::vector<double> weights(Module& model) { return values_of(state_dict(model)); }
 
-inline std::vector<Problem> problems_of(const TextTask& task, int count) {
-  Generator g(9);
+inline std::vector<Problem> problems_of(const TextTask& task, int count, uint64_t seed = 9) {
+  Generator g(seed);
   std::vector<Problem> problems;
   for (int i = 0; i < count; ++i) problems.push_back(task.sample(g));
   return problems;

@@ -310,9 +310,7 @@ TEST_CASE("rl checks: held-out problems have the lengths of training, or their t
       for (const Problem& p : problems) sum += static_cast<double>(p.prompt.size());
       return sum / static_cast<double>(problems.size());
     };
-    Generator g(3);
-    std::vector<Problem> training;
-    for (int i = 0; i < 2000; ++i) training.push_back(task->sample(g));
+    const std::vector<Problem> training = testing::problems_of(*task, 2000, 3);
     const double of_training = mean_length(training), held_out = mean_length(task->held_out(200));
     INFO(of_training << " " << held_out);
     if (std::abs(of_training - held_out) > 0.1) CHECK(contains(task->held_out_note(), "rarer than in training"));

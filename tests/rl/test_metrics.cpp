@@ -30,9 +30,7 @@ TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 
 TEST_CASE("a response begins where its own prompt ends, not where the longest does", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
   Transformer policy = wide_policy(*task);
-  Generator g(2);
-  std::vector<Problem> problems;
-  for (int i = 0; i < 10; ++i) problems.push_back(task->sample(g));
+  const std::vector<Problem> problems = testing::problems_of(*task, 10, 2);
   const Experience e = rollout(policy, *task, problems, {.samples = 2, .seed = 1});
   for (size_t i = 0; i < e.responses.size(); ++i) {
     const Response& r = e.responses[i];
@@ -82,9 +80,7 @@ TEST_CASE("a group of one, or one without spread, has advantages of 0 and no NaN
 TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prompts and padding", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
   Transformer policy = wide_policy(*task);
-  Generator g(2);
-  std::vector<Problem> problems;
-  for (int i = 0; i < 8; ++i) problems.push_back(task->sample(g));
+  const std::vector<Problem> problems = testing::problems_of(*task, 8, 2);
   const Experience e = rollout(policy, *task, problems, {.samples = 1, .seed = 1});
   const Algorithm a = algorithm("grpo");
   const auto stats = [&](int64_t rows_at_once) {  // padded to different lengths

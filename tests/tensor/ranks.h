@@ -18,6 +18,11 @@
 
 namespace pg::testing {
 
+template <class T>
+std::string bytes_of(const T& x) {
+  return {reinterpret_cast<const char*>(&x), sizeof x};
+}
+
 // What forked ranks need to make PairLinks: where each listens, and the reason of the first that gives up.
 struct PairedRanks {
   struct Failure {

@@ -13,6 +13,7 @@
 #include "tests/tensor/ranks.h"
 
 using namespace pg;
+using pg::testing::bytes_of;
 
 namespace {
 
@@ -68,11 +69,6 @@ std::string against_meeting(int hostile, const std::string& bytes) {
   });
   CHECK(send_all(own.fd(), bytes.data(), bytes.size(), Deadline::in(10)));
   return error.get();
-}
-
-template <class T>
-std::string bytes_of(const T& x) {
-  return {reinterpret_cast<const char*>(&x), sizeof x};
 }
 
 }  // namespace

@@ -18,8 +18,10 @@
 #include "tensor/comm/shared_group.h"
 #include "tensor/comm/socket_meeting.h"
 #include "tests/catch.h"
+#include "tests/tensor/ranks.h"
 
 using namespace pg;
+using pg::testing::bytes_of;
 
 namespace {
 
@@ -74,10 +76,6 @@ class Start {
   std::future<Came> zero_;
 };
 
-template <class T>
-std::string bytes_of(const T& x) {
-  return {reinterpret_cast<const char*>(&x), sizeof x};
-}
 void say(const Socket& socket, const std::string& bytes) {
   REQUIRE(send_all(socket.fd(), bytes.data(), bytes.size(), Deadline::in(10)));
 }

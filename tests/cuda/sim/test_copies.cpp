@@ -7,6 +7,7 @@
 #include "tensor/backend.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
+#include "tests/cuda/on_device.h"
 
 using namespace pg;
 
@@ -14,9 +15,8 @@ namespace {
 
 const Device kGpu{Device::Kind::cuda, 0};
 
-Transformer small_model() {
-  Generator init(3);
-  Transformer model({.vocab_size = 29, .block_size = 96, .n_layer = 2, .n_head = 2, .n_embd = 32}, init);
+Transformer model_on_gpu() {
+  Transformer model = testing::small_model(f32, 96);
   model.to(kGpu);
   return model;
 }
@@ -75,7 +75,7 @@ TEST_CASE("copy_from to a CUDA device is one copy if nothing is converted", "[cu
 }
 
 TEST_CASE("a decoded token of CUDA generation costs one copy to the device", "[cuda]") {
-  Transformer model = small_model();
+  Transformer model = model_on_gpu();
   GenerateOptions options{.max_new_tokens = 2, .seed = 4};
   const std::vector<std::vector<int32_t>> prompts(3, {1, 2, 3});
   uint64_t copies[2];
@@ -91,7 +91,7 @@ TEST_CASE("a decoded token of CUDA generation costs one copy to the device", "[c
 }
 
 TEST_CASE("a CUDA training step copies ids, targets and the optimizer's numbers from page-locked memory", "[cuda]") {
-  Transformer model = small_model();
+  Transformer model = model_on_gpu();
   Trainer trainer(model, {}, [](Generator& g) {
     std::vector<int32_t> ids(2 * 8), targets(ids.size());
     for (int32_t& id : ids) id = static_cast<int32_t>(g.integer(29));

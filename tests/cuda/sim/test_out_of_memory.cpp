@@ -9,6 +9,7 @@
 #include "tensor/reclaim.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
+#include "tests/cuda/on_device.h"
 
 using namespace pg;
 
@@ -39,16 +40,12 @@ std::string full_error(const std::function<void()>& f) {
   return error;
 }
 
-void needs_graphs() {
-  if (!backend(kGpu).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
-}
-
 // Records y += x³ with two temporary tensors of 1 MiB.
 struct Cubes {
   const Tensor x = mebibytes(1), y = mebibytes(1);
   int runs = 0;
   Cubes() {
-    needs_graphs();
+    testing::need_graphs();
     x.fill(3);
     y.fill(0);
   }
@@ -131,7 +128,7 @@ TEST_CASE("out of memory: a graph that never fits is one error and leaves the de
 }
 
 TEST_CASE("out of memory: an error of the work that is no lack of memory runs it once", "[cuda][memory]") {
-  needs_graphs();
+  testing::need_graphs();
   int runs = 0;
   CHECK_THROWS_AS(Graph(kGpu,
                         [&] {
@@ -162,7 +159,7 @@ TEST_CASE("out of memory: the free blocks of a graph that may run again are not 
 }
 
 TEST_CASE("out of memory: what a graph leaves returns to the system at its end", "[cuda][memory]") {
-  needs_graphs();
+  testing::need_graphs();
   release_idle_memory(kGpu);
   const Kernels& k = kernels(kGpu);
   const Tensor x = Tensor::full({1 << 18}, 2, f32, kGpu);
