@@ -2,7 +2,6 @@
 // Runs op samples, forward and backward, and compares two runs. Shared by the CPU tests and the CUDA tests.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 

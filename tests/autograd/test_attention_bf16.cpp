@@ -1,6 +1,5 @@
 // Attention of bf16: the arithmetic is that of f32, rounded once.
 #include <cmath>
-#include <cstring>
 
 #include "tensor/base/random.h"
 #include "tensor/kernels.h"

@@ -1,6 +1,5 @@
 // The tape: which operations are recorded, in which order backward runs them, where gradients go, and what is freed.
 #include <cmath>
-#include <cstring>
 
 #include "autograd/op_util.h"
 #include "tests/catch.h"

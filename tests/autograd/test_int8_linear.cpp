@@ -5,7 +5,6 @@
 
 #include "autograd/int8_linear.h"
 #include "autograd/ops.h"
-#include "tensor/base/parallel.h"
 #include "tests/catch.h"
 #include "tests/tensors.h"
 

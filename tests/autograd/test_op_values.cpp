@@ -1,7 +1,6 @@
 // Values at edge cases that gradcheck cannot test: NaN, infinities, huge arguments, ties, masks.
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "autograd/ops.h"
 #include "tests/catch.h"

@@ -1,7 +1,6 @@
 // Tests generated from the registry: properties that hold for every operation and every sample of it.
 #include <set>
 
-#include "tensor/base/parallel.h"
 #include "tests/op_runs.h"
 
 using namespace pg;

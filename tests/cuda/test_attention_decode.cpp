@@ -2,7 +2,6 @@
 // which blocks finish or on a graph. tests/kernels/test_attention.cpp compares the values with the plain backend.
 #include <cmath>
 
-#include "tensor/base/parallel.h"
 #include "tests/cuda/on_device.h"
 #include "tests/kernels/attention_case.h"
 

@@ -1,6 +1,5 @@
 // The bits of kernels do not depend on the number of threads (of the CPU, or of the simulator of CUDA) or on what the
 // memory of the results held, and kernels accept tensors without elements.
-#include "tensor/base/parallel.h"
 #include "tests/kernels/case.h"
 
 using namespace pg;

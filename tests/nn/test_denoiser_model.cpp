@@ -5,7 +5,6 @@
 #include "nn/files/checkpoint.h"
 #include "nn/files/pretrained.h"
 #include "nn/train/trainer.h"
-#include "tensor/base/parallel.h"
 #include "tests/nn/denoiser_case.h"
 
 using namespace pg;

@@ -7,7 +7,6 @@
 
 #include "autograd/ops.h"
 #include "nn/decode/generate.h"
-#include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 

@@ -1,6 +1,4 @@
 // A 2-layer GPT-2 compared with PyTorch. docs/GOLDENS.md describes what the file holds and how it was made.
-#include <cmath>
-
 #include "nn/files/safetensors.h"
 #include "nn/optim.h"
 #include "nn/transformer.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "nn/decode/generate.h"
 #include "nn/decode/kv_cache.h"

@@ -7,7 +7,6 @@
 #include "autograd/ops.h"
 #include "nn/files/checkpoint.h"
 #include "nn/train/trainer.h"
-#include "tensor/base/parallel.h"
 #include "tensor/measure/profile.h"
 #include "tests/catch.h"
 #include "tests/tensors.h"

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "nn/variants/unmask.h"
-#include "tensor/base/parallel.h"
 #include "tests/nn/denoiser_case.h"
 
 using namespace pg;

@@ -1,5 +1,4 @@
 // Adapters through the commands of pg: a run gives a folder of PEFT, which on the base model is that run.
-#include <cmath>
 #include <filesystem>
 
 #include "nn/config_json.h"

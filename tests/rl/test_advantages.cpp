@@ -1,6 +1,4 @@
 // Advantages of groups and batches: identities, examples computed by hand, the effects of rounding and masks.
-#include <limits>
-
 #include "rl/advantages.h"
 #include "tests/rl/policies.h"
 

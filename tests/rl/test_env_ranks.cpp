@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "rl/control/trainer.h"
 #include "tensor/base/error.h"
-#include "tensor/base/parallel.h"
 #include "tensor/comm/launch.h"
 #include "tests/catch.h"
 #include "tests/rl/on_ranks.h"

@@ -8,7 +8,6 @@
 #include "rl/advantages.h"
 #include "rl/control/trainer.h"
 #include "tasks/act/bandit.h"
-#include "tensor/base/parallel.h"
 #include "tests/catch.h"
 #include "tests/tensors.h"
 

@@ -1,7 +1,5 @@
 // Generalised advantage estimation: computed by hand, compared with its definition, and at every kind of episode
 // border.
-#include <limits>
-
 #include "rl/advantages.h"
 #include "tests/rl/policies.h"
 

@@ -1,7 +1,5 @@
 // Masked entries must have no effect: infinity and NaN in masked slots, padding, micro-batches, log-ratios so large
 // that their exponential is infinite.
-#include <limits>
-
 #include "rl/methods/algorithm.h"
 #include "rl/methods/kl.h"
 #include "rl/methods/other_losses.h"

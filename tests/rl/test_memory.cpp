@@ -1,6 +1,5 @@
 // The logits of an update, [tokens, vocabulary], need the most memory: they are never stored as a whole.
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "nn/variants/lora.h"

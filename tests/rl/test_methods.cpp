@@ -1,6 +1,4 @@
 // Surrogates, weights and baselines of one paper each: identities, examples by hand, exact expectations, edge cases.
-#include <limits>
-
 #include "rl/methods/algorithm.h"
 #include "tests/catch.h"
 #include "tests/rl/policies.h"

@@ -8,7 +8,6 @@
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "tasks/data/tiny_language.h"
-#include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/rl/small_policy.h"

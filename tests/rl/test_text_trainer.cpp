@@ -1,13 +1,11 @@
 // The reinforcement learning loop on language: exactness, invariances, resuming, refused inputs, and that it learns.
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <limits>
 
 #include "nn/variants/lora.h"
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
-#include "tensor/base/parallel.h"
 #include "tests/catch.h"
 #include "tests/rl/small_policy.h"
 

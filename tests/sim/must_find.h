@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tensor/base/error.h"
-#include "tensor/base/parallel.h"
 #include "tensor/cuda/runtime/synchronous.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"

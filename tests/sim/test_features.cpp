@@ -3,7 +3,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "tensor/base/parallel.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <string>
 
-#include "tensor/base/parallel.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"

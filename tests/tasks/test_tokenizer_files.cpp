@@ -1,6 +1,4 @@
 // Reading tokenizer files: every kind, and files that are damaged or not supported.
-#include <fstream>
-
 #include "tasks/bpe/pretokenizer.h"
 #include "tests/catch.h"
 #include "tests/tasks/bpe_cases.h"

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "tensor/base/parallel.h"
-#include "tensor/base/random.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tests/catch.h"
 #include "tests/tensors.h"

@@ -1,6 +1,5 @@
 // Products of bf16 operands: accumulated in f32, rounded once.
 #include <cmath>
-#include <cstring>
 
 #include "autograd/ops.h"
 #include "tensor/base/parallel.h"

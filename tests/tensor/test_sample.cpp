@@ -1,10 +1,8 @@
 // Sampling on the CPU: each token has the interval of the cumulative probability that its distribution gives it.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/ops.h"
-#include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tensor/kernels.h"
 #include "tensor/sample.h"

@@ -1,6 +1,5 @@
 // The element types of model files, quantised blocks among them.
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "tensor/base/files/gguf.h"
