@@ -39,7 +39,7 @@ std::unique_ptr<KeptDecoder> KeptDecoders::take(int64_t rows, int64_t room, cons
   }
   DecoderKey key =
       key_of(model_, rounded_up(rows, 1), std::min(rounded_up(room, 64), model_.config.block_size), options, holds);
-  const auto found = std::ranges::find_if(kept_, [&](const auto& decoder) { return decoder->key == key; });
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& decoder) { return decoder->key == key; });
   if (found != kept_.end()) {
     std::unique_ptr<KeptDecoder> decoder = std::move(*found);
     kept_.erase(found);

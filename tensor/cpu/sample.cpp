@@ -39,7 +39,7 @@ int32_t sample_unfiltered(std::vector<T>& x, T max, T scale, double u) {
       while (x[static_cast<size_t>(last)] == 0) --last;
       continue;
     }
-    for (int64_t i = begin; i < std::min(n, begin + kBlock); ++i) {
+    for (int64_t i = begin; i < std::min<int64_t>(n, begin + kBlock); ++i) {
       const T e = x[static_cast<size_t>(i)];
       if (e == 0) continue;
       mass += static_cast<double>(e);
