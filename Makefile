@@ -4,6 +4,7 @@
 #   make doctor      is this machine ready?                         make progress    your course so far
 #   make grpo        docs/grpo.cpp: GRPO on one page, then: ./grpo
 #   make core_demo   docs/core_demo.cpp: the core alone, on plain loops, then: ./core_demo
+#   make web         the lessons as pages whose demonstrations run in a browser: build-web/site/index.html
 #   make watch LESSON=4   check on every save                       make format, make clean
 # For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, collect DIR=…, bundle DIR=…,
 # answers FILE=….
@@ -20,7 +21,7 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons grpo core_demo test bench doctor progress watch handout collect bundle answers format clean setup \
+.PHONY: all lessons grpo core_demo web test bench doctor progress watch handout collect bundle answers format clean setup \
         configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
@@ -56,6 +57,9 @@ progress: configure
 	@for folder in lessons/[0-9][0-9]_*; do \
 	  number=$${folder#lessons/}; number=$${number%%_*}; program=$(BUILD)/lesson$${number#0}; \
 	  [ ! -x $$program ] || $$program progress || exit 1; done
+
+web:
+	@sh tools/web/build.sh $(JOBS)
 
 watch:
 	@sh scripts/watch.sh "$(LESSON)"

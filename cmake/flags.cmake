@@ -83,7 +83,7 @@ function(pg_hardened target)
   if(TARGET ${target}_core)  # cmake/core.cmake
     pg_hardened(${target}_core)
   endif()
-  if(NOT POLICYGRAD_SANITIZE)
+  if(NOT POLICYGRAD_SANITIZE AND NOT EMSCRIPTEN)
     target_compile_options(${target} PRIVATE
                            "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${hardened}>")
   endif()
@@ -91,7 +91,7 @@ endfunction()
 # The tables of addresses in a program are read-only once it is loaded.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -Wl,-z,relro,-z,now POLICYGRAD_HAS_RELRO)
-if(POLICYGRAD_HAS_RELRO)
+if(POLICYGRAD_HAS_RELRO AND NOT EMSCRIPTEN)
   add_link_options(-Wl,-z,relro,-z,now)
 endif()
 

@@ -32,6 +32,9 @@ endfunction()
 function(lesson_program target file)
   add_executable(${target})
   lesson_learner(${target} ${file})
+  if(EMSCRIPTEN)  # a page builds nothing again
+    return()
+  endif()
   set(embedded ${PROJECT_BINARY_DIR}/${target}_exercise.cpp)
   set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/embed_exercise.cmake)
   add_custom_command(OUTPUT ${embedded}

@@ -1,4 +1,8 @@
 # What the distribution supplies. scripts/setup.sh installs it; nothing is downloaded here.
+if(EMSCRIPTEN)
+  include(tools/web/packages.cmake)
+  return()
+endif()
 set(found)  # the targets below that another project, of which this is a part, does not have yet
 foreach(target Threads::Threads fmt::fmt PCRE2::8BIT utf8proc::utf8proc GMP::gmpxx)
   if(NOT TARGET ${target})

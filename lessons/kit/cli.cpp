@@ -26,6 +26,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
   app.add_flag("--step", demo.pace.step, "Wait for Enter before each claim, plot and table");
   app.add_option("--part", demo.pace.part, "Show the demonstration from its heading N on")->check(CLI::Range(1, 99));
+  app.add_flag("--events", demo.events, "The demonstration as JSON objects, one per line, as each part is there");
   app.add_flag("--json", json, "Numbers as one JSON object on the last line");
   app.add_flag("--plain", plain, "No colour, ASCII only");
   const std::string report = fmt::format("lesson{}_report.html", lesson.number);

@@ -47,13 +47,23 @@ std::set<std::string> finished_pieces(const LessonEntry& lesson) {
 
 std::string band_file(const LessonEntry& lesson) { return repository_root() + "/" + lesson.folder + "/band.csv"; }
 
+void print_event(const std::string& item) {
+  fmt::print("{}\n", item);
+  std::fflush(stdout);
+}
+std::unique_ptr<DemoRecord> new_record(const DemoOptions& options) {
+  return std::make_unique<DemoRecord>(options.events ? print_event : DemoRecord::Sink());
+}
+
 // Runs the demonstration on the pieces `mine`. If it throws, the piece that threw, or otherwise the one called last,
 // moves from `mine` to `threw`, and the demonstration starts again with the engine's version of it.
 Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string>& mine,
               std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record) {
   for (;;) {
-    if (record) record = std::make_unique<DemoRecord>();
-    Demo demo(options.full, record.get(), options.pace, {.known = read_bands(band_file(lesson))});
+    if (record) record = new_record(options);
+    Pace pace = options.pace;
+    pace.quiet = options.events;
+    Demo demo(options.full, record.get(), pace, {.known = read_bands(band_file(lesson))});
     begin_pieces();
     try {
       lesson.demo(demo, mine);
@@ -114,7 +124,7 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
                 std::set<std::string> threw) {
   const Timer timer;
   std::unique_ptr<DemoRecord> record;
-  if (!options.report.empty()) record = std::make_unique<DemoRecord>();
+  if (!options.report.empty() || options.events) record = new_record(options);
   const Demo demo = run_demo(lesson, options, mine, threw, record);
   pg::check(options.pace.part <= demo.headings(), "--part {}: the demonstration has {} headings", options.pace.part,
             demo.headings());
@@ -130,19 +140,22 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
                       {"bound", claim.bound.text()},
                       {"pass", claim.holds()}});
   }
+  if (options.events) print_event(Json({{"type", "end"}, {"seconds", seconds}, {"pass", pass}}).dump());
   std::string shares;
   Json curves = Json::array();
   for (const OnBand& curve : demo.on_bands()) {
     curves.push_back({{"name", curve.name}, {"inside", curve.share}});
     shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", curve.name, 100 * curve.share);
   }
-  if (!mine.empty() && !shares.empty()) {
+  if (!mine.empty() && !shares.empty() && !options.events) {
     fmt::print("\n{}", wrapped("Of your curves, so much is inside the engine's bands of ten seeds: " + shares + "."));
   }
-  fmt::print("\n{}", wrapped(fmt::format(
-                         "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
-                         seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
-  if (record) {
+  if (!options.events) {
+    fmt::print("\n{}", wrapped(fmt::format(
+                           "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
+                           seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
+  }
+  if (!options.report.empty()) {
     const std::string title = fmt::format("lesson {}  {}", lesson.number, lesson.title);
     write_report(options.report, title, mine, threw, seconds, *record);
   }
@@ -163,7 +176,9 @@ struct Ending {
 
 int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
   std::set<std::string> mine;
-  fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
+  if (!options.events) {
+    fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
+  }
   if (options.mine) {
     mine = finished_pieces(lesson);
     std::string yours, engines;

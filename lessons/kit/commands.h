@@ -23,6 +23,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options);
 
 struct DemoOptions {
   bool full = false, json = false, mine = false;
+  bool events = false;  // prints the items of the record as JSON objects, one per line, instead of texts
   Pace pace = {};
   std::string report = {};  // a file for the demonstration as an HTML page; empty: none
 };

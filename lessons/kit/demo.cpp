@@ -58,7 +58,7 @@ Series Demo::on_band(Series curve) {
 }
 
 void Demo::write(const std::string& text) {
-  if (hidden()) return;
+  if (hidden() || pace_.quiet) return;
   if (status_shown_) std::fputs("\r\x1b[K", stdout);
   status_shown_ = false;
   std::string shown;
@@ -122,7 +122,8 @@ void Demo::item(const std::string& label, const std::string& text) {
 void Demo::gap() { write("\n"); }
 
 void Demo::status(const std::string& text) {
-  if (!style().live) return;
+  if (record()) record()->status(text);
+  if (!style().live || pace_.quiet) return;
   std::fputs(("\r\x1b[K" + text).c_str(), stdout);
   std::fflush(stdout);
   status_shown_ = true;

@@ -36,6 +36,7 @@ struct Pace {
   int part = 0;  // the number of the first heading that is shown; 0: everything
   // Waits for a line of standard input before each claim, each block of several lines, and the first line after text.
   bool step = false;
+  bool quiet = false;  // nothing is printed: the record is sent
 };
 
 // Where the bands of a demonstration's curves come from, or go to.

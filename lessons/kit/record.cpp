@@ -46,20 +46,27 @@ std::string without_colors(const std::string& text) {
 }  // namespace
 
 struct DemoRecord::Items {
+  Sink sink;
   Json all = Json::array();
+
+  void send(const Json& item) const {
+    if (sink) sink(item.dump(-1, Json::Utf8::replace));
+  }
+  void push(Json item) {
+    send(item);
+    all.push_back(std::move(item));
+  }
 };
 
-DemoRecord::DemoRecord() : items_(std::make_unique<Items>()) { ++records; }
+DemoRecord::DemoRecord(Sink sink) : items_(std::make_unique<Items>(Items{std::move(sink)})) { ++records; }
 DemoRecord::~DemoRecord() {
   if (--records == 0) kept_plots.clear();
 }
 
 void DemoRecord::heading(const std::string& text) {
-  items_->all.push_back({{"type", "heading"}, {"text", without_colors(text)}});
+  items_->push({{"type", "heading"}, {"text", without_colors(text)}});
 }
-void DemoRecord::text(const std::string& text) {
-  items_->all.push_back({{"type", "text"}, {"text", without_colors(text)}});
-}
+void DemoRecord::text(const std::string& text) { items_->push({{"type", "text"}, {"text", without_colors(text)}}); }
 
 void DemoRecord::block(const std::string& text) {
   // The last plot that was made is looked for first.
@@ -69,27 +76,28 @@ void DemoRecord::block(const std::string& text) {
     const Json item = plot->item;
     const std::string before = text.substr(0, at), after = text.substr(at + plot->text.size());
     if (!before.empty()) block(before);
-    items_->all.push_back(item);
+    items_->push(item);
     if (!after.empty()) block(after);
     return;
   }
   const std::string plain = without_colors(text);
   // Neighbouring lines are one block.
-  if (!items_->all.empty() && items_->all.back()["type"] == "block") {
-    Json& last = items_->all.back()["text"];
-    last = last.get<std::string>() + "\n" + plain;
-  } else {
-    items_->all.push_back({{"type", "block"}, {"text", plain}});
-  }
+  const Json item = {{"type", "block"}, {"text", plain}};
+  if (items_->all.empty() || items_->all.back()["type"] != "block") return items_->push(item);
+  items_->send(item);
+  Json& last = items_->all.back()["text"];
+  last = last.get<std::string>() + "\n" + plain;
 }
 
+void DemoRecord::status(const std::string& text) { items_->send({{"type", "status"}, {"text", without_colors(text)}}); }
+
 void DemoRecord::claim(const Claim& claim) {
-  items_->all.push_back({{"type", "claim"},
-                         {"name", claim.name},
-                         {"value", number(claim.value)},
-                         {"unit", claim.unit},
-                         {"bound", claim.bound.text()},
-                         {"pass", claim.holds()}});
+  items_->push({{"type", "claim"},
+                {"name", claim.name},
+                {"value", number(claim.value)},
+                {"unit", claim.unit},
+                {"bound", claim.bound.text()},
+                {"pass", claim.holds()}});
 }
 
 std::string DemoRecord::items() const { return items_->all.dump(-1, Json::Utf8::replace); }

@@ -1,5 +1,7 @@
 #pragma once
-// What a demonstration prints, kept for --report: the page shows its plots as curves instead of characters.
+// What a demonstration prints, kept for --report and sent for --events: a page shows its plots as curves instead of
+// characters.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +14,10 @@ namespace pg::kit {
 // While one exists, the functions of kit/plot.h keep the data of their plots, so that block() can find them again.
 class DemoRecord {
  public:
-  DemoRecord();
+  // `sink`, if there is one, gets each item as a JSON object as soon as it is there, and each status. A block that goes
+  // on is several items.
+  using Sink = std::function<void(const std::string& item)>;
+  explicit DemoRecord(Sink sink = {});
   ~DemoRecord();
   DemoRecord(const DemoRecord&) = delete;
 
@@ -21,6 +26,7 @@ class DemoRecord {
   // A block of lines. Where it contains the text of a plot that was made before, the record has the plot.
   void block(const std::string& text);
   void claim(const Claim& claim);
+  void status(const std::string& text);  // sent, not kept
 
   // The items in their order, as the page of tools/report/lesson.js takes them: a JSON array.
   std::string items() const;

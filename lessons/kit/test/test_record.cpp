@@ -26,6 +26,21 @@ TEST_CASE("a record has the items of a demonstration in their order", "[kit]") {
   CHECK(items[3]["bound"] == ">= 3");
 }
 
+TEST_CASE("a record sends each item as soon as it is there, and keeps no status", "[kit]") {
+  std::vector<std::string> sent;
+  DemoRecord record([&](const std::string& item) { sent.push_back(item); });
+  Demo demo(false, &record, {.quiet = true});
+  demo.heading("A title");
+  demo.status("step 1");
+  demo.line("first line");
+  demo.line("second line");
+  REQUIRE(sent.size() == 4);
+  CHECK(Json::parse(sent[1]) == Json({{"type", "status"}, {"text", "step 1"}}));
+  CHECK(Json::parse(sent[2]) == Json({{"type", "block"}, {"text", "first line"}}));
+  CHECK(Json::parse(sent[3]) == Json({{"type", "block"}, {"text", "second line"}}));
+  CHECK(Json::parse(record.items()).size() == 2);
+}
+
 TEST_CASE("a record has the data of plots that are shown", "[kit]") {
   DemoRecord record;
   Demo demo(false, &record);

@@ -1,0 +1,17 @@
+# The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.sh. A lesson
+# with PCRE2 or GMP, processes or a GPU is not among them.
+set(web_lessons 1 2 3 4 6 13)
+add_custom_target(web)
+foreach(number ${web_lessons})
+  set(lesson lesson${number})
+  file(GLOB folder LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR} lessons/[0-9][0-9]_*)
+  list(FILTER folder INCLUDE REGEX "^lessons/0?${number}_")
+  target_sources(${lesson} PRIVATE tools/web/stubs.cpp)
+  target_link_options(${lesson} PRIVATE "SHELL:-s ALLOW_MEMORY_GROWTH=1" "SHELL:-s TOTAL_STACK=2097152" "SHELL:-s SINGLE_FILE=1"
+                      "SHELL:-s ENVIRONMENT=node,worker" "SHELL:-s EXIT_RUNTIME=1" "SHELL:-s INVOKE_RUN=0"
+                      "SHELL:-s EXPORTED_RUNTIME_METHODS=callMain" -Oz)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/band.csv)
+    target_link_options(${lesson} PRIVATE "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/${folder}/band.csv@/pg/${folder}/band.csv")
+  endif()
+  add_dependencies(web ${lesson})
+endforeach()
