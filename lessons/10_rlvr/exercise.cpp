@@ -67,9 +67,10 @@ std::optional<std::string_view> last_boxed(std::string_view text) {
 //     each three digits: "1,234.5", but not "1,00"
 //   digits, a slash, digits: "1/2", but not "1/0"
 // Nothing else is part of a number, no space either. Values are exact: "0.33"
-// is not "1/3". False if a whole number of a fraction, or the digits of a
-// decimal number without the zeros at its end, do not fit in 64 bits. The
-// product of two int64_t fits in an __int128.
+// is not "1/3". A number is above / below: the two of a fraction, or the digits
+// of a decimal number and a power of ten, 123/100 for "1.230" (zeros at the end
+// do not count). False if one of the two is more than an int64_t holds without
+// its sign. The product of two int64_t fits in an __int128.
 bool same_number(std::string_view a, std::string_view b) {
   // Yours, in place of the next line.
   TODO("10.4 same_number");

@@ -6,9 +6,9 @@
 // (leading dims broadcast), transpose(x) (the last two dims), transpose(x, 1,
 // 2), reshape, slice(x, dim, start, end), cat({a, b}, dim), unsqueeze(x, dim),
 // expand(x, {-1, ..., 3}) (repeats a size of 1; -1 keeps a size), sum(x), x *
-// y, x * 0.5, x.to(dtype), Tensor::zeros(shape, dtype). The engine's own
-// function of the same name is pg::rope, pg::mask_tokens and so on;
-// pg::attention is yours to use.
+// y, x * 0.5, cast(x, dtype) (x.to(dtype) cuts the tape), Tensor::zeros(shape,
+// dtype). The engine's own function of the same name is pg::rope,
+// pg::mask_tokens and so on; pg::attention is yours to use.
 #include <cmath>
 #include <vector>
 
@@ -56,7 +56,9 @@ Tensor repeat_heads(const Tensor& x, int64_t heads) {
 // √(d_n + d_r). Compute the same without ever making those keys and values:
 // they are H times larger than the latents. pg::attention takes one head of
 // keys for all heads of queries, AttentionOptions::scale, and T queries for the
-// last T of S keys. → [B, T, H·d_v], head after head.
+// last T of S keys. It wants keys and values of one width: pass the whole key
+// as the value too, and keep the first d_c channels of the result. → [B, T,
+// H·d_v], head after head.
 Tensor absorbed_attention(const LatentInputs& in, const Tensor& k_up, const Tensor& v_up) {
   // Yours, in place of the next line.
   TODO("13.4 absorbed_attention");

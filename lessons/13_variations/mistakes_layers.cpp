@@ -60,8 +60,6 @@ kit::Mistakes<&Impl::add_lora> add_mistakes() {
            drawn<[](double in, double, double) { return 1 / std::sqrt(in); }, true>},
           {"lora_alpha_only", "13.5", "alpha is not divided by the rank: scale = alpha / rank",
            scaled<[](double alpha, double) { return alpha; }>},
-          {"lora_whole_numbers", "13.5", "integers were divided: static_cast<double>(config.rank)",
-           scaled<[](double alpha, double rank) { return std::floor(alpha / rank); }>},
           {"lora_rank_twice", "13.5", "divided by the rank twice: scale = alpha / rank",
            scaled<[](double alpha, double rank) { return alpha / rank / rank; }>},
           {"lora_no_alpha", "13.5", "alpha is missing: scale = alpha / rank",
