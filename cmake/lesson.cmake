@@ -32,7 +32,7 @@ endfunction()
 function(lesson_program target file)
   add_executable(${target})
   lesson_learner(${target} ${file})
-  if(EMSCRIPTEN)  # a page builds nothing again
+  if(EMSCRIPTEN)  # a program in a page cannot be built again
     return()
   endif()
   set(embedded ${PROJECT_BINARY_DIR}/${target}_exercise.cpp)

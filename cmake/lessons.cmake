@@ -12,7 +12,7 @@ endif()
 add_library(lesson_kit STATIC ${kit_sources})
 set(root ${PROJECT_SOURCE_DIR})
 if(EMSCRIPTEN)
-  set(root /pg)  # the files that the program has in itself (tools/web/web.cmake)
+  set(root /pg)  # the files that tools/web/web.cmake embeds in the program
 endif()
 set_property(SOURCE lessons/kit/state.cpp APPEND PROPERTY COMPILE_DEFINITIONS POLICYGRAD_ROOT="${root}")
 if(POLICYGRAD_CUDA STREQUAL "nvcc")

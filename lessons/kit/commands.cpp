@@ -116,7 +116,6 @@ void write_report(const std::string& path, const std::string& title, const std::
                {"mine", mine},     {"threw", threw}};
   data["items"] = Json::parse(record.items());
   write_file_atomically(path, report_page(title, sorted_by_key(std::move(data)).dump(-1, Json::Utf8::replace)));
-  fmt::print("{}\n", path);
 }
 
 // Runs the demonstration and prints its result. Returns the exit status.
@@ -158,6 +157,7 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
   if (!options.report.empty()) {
     const std::string title = fmt::format("lesson {}  {}", lesson.number, lesson.title);
     write_report(options.report, title, mine, threw, seconds, *record);
+    if (!options.events) fmt::print("{}\n", options.report);
   }
   if (options.json) {
     const Json json = {
@@ -179,8 +179,8 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
   if (!options.events) {
     fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
   }
-  if (options.mine) {
-    mine = finished_pieces(lesson);
+  if (options.mine) mine = finished_pieces(lesson);
+  if (options.mine && !options.events) {
     std::string yours, engines;
     std::set<std::string> listed;
     for (const CheckEntry& check : lesson.checks) {

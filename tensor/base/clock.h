@@ -1,5 +1,5 @@
 #pragma once
-// Time on the wall, by a clock that nobody sets, and processor time.
+// Elapsed time, by a clock that is never set back, and processor time.
 #include <chrono>
 #include <ctime>
 #include <utility>

@@ -123,6 +123,13 @@ yes "$(sed -n 10p "$run/samples.jsonl")" | head -n 10000 |
 quietly "$pg" report large
 has out '10000 samples'
 if [ -x "$lesson" ]; then
+  # A demonstration as JSON objects, one per line, and nothing else.
+  for words in '' mine '--report=events.html'; do
+    # shellcheck disable=SC2086
+    quietly "$lesson" --events $words
+    has out '{"type":"end",'
+    if grep -v '^{"type":"[a-z]*",.*}$' out; then bad "'lesson2 --events $words' prints more than JSON objects"; fi
+  done
   quietly "$lesson" --report=lesson.html
   has out 'lesson.html'
 fi

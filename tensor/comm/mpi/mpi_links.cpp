@@ -40,7 +40,8 @@ struct World {
       MPI_Isend(&own, sizeof own, MPI_BYTE, r, kWords, comm, &says.back());
     }
   }
-  // Whether another rank's word has come. What that rank sent before has arrived then, too, and gets done by a test.
+  // Returns whether the last message of another rank has arrived. Then all its earlier messages have arrived too, and
+  // a test completes them.
   bool hear() {
     bool heard = false;
     for (int r = 0; r < size; ++r) {
@@ -151,7 +152,7 @@ class MpiLinks : public Links {
     for (int i = 0;; ++i) {
       {
         const std::lock_guard lock(w_.mutex);
-        // Before the tests, and with time for more of them: a rank that has left may have messages that are not tested.
+        // This comes before the tests and gives them their time anew: a rank that has left may have untested messages.
         if (w_.hear()) start = Clock::now();
         bool moved = false;
         for (int r = 0; r < size(); ++r) {

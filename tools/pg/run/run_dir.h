@@ -59,7 +59,7 @@ class RunDir {
 
 namespace pg::tools {
 
-// Error if `folder` is no run's folder; it names the runs in it, as --out has them.
+// Error if `folder` is no run's folder. The message names the runs in it, if it is a folder of --out.
 void check_run(const std::string& folder);
 // The checkpoint of a run's folder.
 std::string checkpoint_path(const std::string& run);
