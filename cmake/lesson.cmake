@@ -27,10 +27,18 @@ function(lesson_learner target file)
   endif()
 endfunction()
 
+# pg_debuggable(TARGET): a release knows its lines and names too, for gdb (lesson 1, "How to look inside").
+function(pg_debuggable target)
+  if(NOT EMSCRIPTEN)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-g>)
+  endif()
+endfunction()
+
 # lesson_program(TARGET FILE): the lesson's own program, of the learner's FILE, whose text is compiled in: it is read
 # before FILE is compiled, so that a file edited in between is seen as edited.
 function(lesson_program target file)
   add_executable(${target})
+  pg_debuggable(${target})
   lesson_learner(${target} ${file})
   if(EMSCRIPTEN)  # a program in a page cannot be built again
     return()

@@ -21,12 +21,15 @@ endif()
 target_link_libraries(lesson_kit PUBLIC pg_autograd report_page PRIVATE CLI11::CLI11)
 pg_quick(lesson_kit)
 
+include(cmake/lesson.cmake)
+
 # The headers of the kit and of every lesson, compiled once for each level of optimisation: for learners' files and for
 # the rest.
 foreach(headers lesson_headers lesson_headers_quick)
   pg_headers(${headers} "pg_autograd;report_page" autograd/ops.h lessons/kit/lesson.h)
 endforeach()
 pg_quick(lesson_headers_quick)
+pg_debuggable(lesson_headers)
 pg_precompiled_by(lesson_kit lesson_headers_quick)
 
 # For make collect.
@@ -37,7 +40,6 @@ add_executable(lesson_collect EXCLUDE_FROM_ALL lessons/kit/collect/main.cpp)
 target_link_libraries(lesson_collect PRIVATE lesson_room)
 pg_quick(lesson_collect)
 
-include(cmake/lesson.cmake)
 if(NOT POLICYGRAD_CUDA)  # for the test of the runner, which builds a lesson of its own with this kit
   export(TARGETS ${POLICYGRAD_LAYERS} report_page lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)
 endif()

@@ -6,6 +6,7 @@
 #include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
 #include "lessons/kit/isolate.h"
+#include "lessons/kit/print.h"
 #include "lessons/kit/source.h"
 #include "tensor/base/json.h"
 
@@ -101,6 +102,9 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   fmt::print("{}  grading {} ({})\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)),
              options.reference ? "the reference" : lesson.exercise(), hash.substr(0, 6));
   fmt::print("\n");
+  if (options.first) {
+    fmt::print("{}\n", wrapped("What your code prints stands above the case that compares its result.", 2));
+  }
 
   const std::map<std::string, int> minutes = minutes_of(lesson);
   const std::string exercise = options.reference ? "" : read_file(repository_root() + "/" + lesson.exercise());
@@ -114,7 +118,9 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   const CheckEntry* next = nullptr;
   TimeLimit limit;
   for (const CheckEntry* check : checks) {
-    const Outcome outcome = run_isolated(*check, !options.reference, limit);
+    if (options.first) print_text(readable(title_of(*check)));
+    const Outcome outcome = options.fork ? run_isolated(*check, !options.reference, limit, options.first)
+                                         : run_here(*check, !options.reference, options.first);
     const std::string remark = remark_on(*check, outcome, exercise, limit);
     const auto time = minutes.find(check->id);
     print_row(lesson, *check, outcome, time == minutes.end() ? 0 : time->second, remark);
@@ -133,6 +139,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
                     {"want", outcome.failure.want},
                     {"diagnosis", outcome.diagnosis},
                     {"section", check->section}});
+    if (options.first && outcome.state == State::wrong) break;
   }
   fmt::print("\n  {} ok, {} wrong, {} to do   {:.1f} s\n", count[0], count[1], count[2], seconds);
   if (next) {

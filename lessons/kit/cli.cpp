@@ -40,6 +40,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
       app.add_subcommand("check", "Grade your file, rebuilt if edited (exit 0 ok, 1 WRONG, 2 TODO, 3 not built)");
   check_app->add_option("name", check.names, "Checks, e.g. 02.1; default all");
   check_app->add_flag("--reference", check.reference, "Grade the reference instead");
+  check_app->add_flag("--first", check.first, "Print each case below what your code prints; stop at the first WRONG");
+  check_app->add_flag("!--no-fork", check.fork, "Check in this process, for gdb: no limits, and a crash ends it");
   CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
   CLI::App* hint_app = app.add_subcommand("hint", "A hint; again for the next one");
   hint_app->add_option("name", name, "Check; default the first that is not ok");

@@ -17,6 +17,8 @@ struct CheckOptions {
   bool reference = false;  // grade the reference instead of the learner
   bool json = false;
   bool record = true;  // in .progress.json
+  bool first = false;  // prints each case, and stops at the first that is WRONG
+  bool fork = true;    // each check in a process of its own (isolate.h)
 };
 // Returns 0 if all are ok, 1 if any is WRONG, 2 if only TODO is left.
 int check_command(const LessonEntry& lesson, const CheckOptions& options);

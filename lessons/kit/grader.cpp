@@ -9,6 +9,8 @@
 #include <typeinfo>
 
 #include "lessons/kit/isolate.h"
+#include "lessons/kit/print.h"
+#include "lessons/kit/terminal.h"
 #include "lessons/kit/todo.h"
 
 namespace pg::kit {
@@ -82,6 +84,8 @@ void show_row(Case& shown, const Value& got, const Value& want, size_t at) {
 
 constexpr size_t kCasesKept = 12;
 
+struct Stopped {};  // thrown at the first failure if the cases are shown
+
 const std::string kTooMuchMemory = fmt::format(
     "more memory was asked for than a check may use ({} GB): a wrong size, or a loop that never stops adding",
     kCheckMemory >> 30);
@@ -130,7 +134,13 @@ bool Grader::judge(bool ok, Case shown, const std::string& diagnosis) {
     outcome_.diagnosis = diagnosis;
     if (outcome_.cases.size() == kCasesKept) outcome_.cases.pop_back();
   }
+  if (shows_cases_) {
+    std::string text = wrapped(shown.input, 2, fmt::format("case {:<3} {:6}", comparisons_, ok ? "ok" : "WRONG"));
+    text.pop_back();
+    print_text(text);
+  }
   if (outcome_.cases.size() < kCasesKept) outcome_.cases.push_back(std::move(shown));
+  if (!ok && shows_cases_) throw Stopped{};
   return ok;
 }
 
@@ -151,8 +161,8 @@ bool same_text(Grader& g, const std::string& input, const std::string& got, cons
   return g.expect(got == want, input, got, want, says);
 }
 
-Outcome grade(const std::function<void(Grader&)>& body) {
-  Grader grader;
+Outcome grade(const std::function<void(Grader&)>& body, bool shows_cases) {
+  Grader grader(shows_cases);
   const auto thrown = [&](const std::string& what, const std::string& diagnosis = "") {
     Outcome outcome = grader.outcome();
     if (grader.failed()) return outcome;
@@ -164,6 +174,7 @@ Outcome grade(const std::function<void(Grader&)>& body) {
   };
   try {
     body(grader);
+  } catch (const Stopped&) {
   } catch (const Todo&) {
     Outcome outcome;
     outcome.state = State::todo;

@@ -27,6 +27,8 @@ struct Outcome {
 
 class Grader {
  public:
+  // With `shows_cases` each comparison is printed as soon as it is made, and the first failure ends the check.
+  explicit Grader(bool shows_cases = false) : shows_cases_(shows_cases) {}
   // Compares values; `input` describes the input in a few words. After the first failure nothing more is judged. The
   // caller may return when a call returns false.
   bool equal(const std::string& input, const Value& got, const Value& want, const Compare& how = {});
@@ -45,6 +47,7 @@ class Grader {
  private:
   bool judge(bool ok, Case shown, const std::string& diagnosis);
 
+  const bool shows_cases_;
   bool failed_ = false;
   int comparisons_ = 0;
   double worst_ = 0;
@@ -61,7 +64,7 @@ bool same_text(Grader& g, const std::string& input, const std::string& got, cons
                const std::vector<KnownText>& known = {}, const std::string& otherwise = "");
 
 // Runs `body` and turns what it throws into an outcome: Todo into TODO, any other exception into WRONG.
-Outcome grade(const std::function<void(Grader&)>& body);
+Outcome grade(const std::function<void(Grader&)>& body, bool shows_cases = false);
 
 // The current exception: "an exception: " and its text, or its type if it is no std::exception.
 std::string describe_exception();

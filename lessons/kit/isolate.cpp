@@ -137,8 +137,9 @@ void limit_memory(bool on) {
 #endif
 }
 
-[[noreturn]] void run_child(const CheckEntry& check, bool learner, double seconds) {
-  alarm(static_cast<unsigned>(seconds) + 10);  // in case the parent no longer exists
+[[noreturn]] void run_child(const CheckEntry& check, bool learner, double seconds, bool shows_cases) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what the answer prints is there before it crashes
+  alarm(static_cast<unsigned>(seconds) + 10);     // in case the parent no longer exists
   if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) dup2(nothing, STDIN_FILENO);
   const auto exited = [] {
     std::fflush(nullptr);
@@ -150,8 +151,7 @@ void limit_memory(bool on) {
   for (const int signal : {SIGABRT, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
   if (!kSanitized) watch_stack();  // a sanitizer gives a better message
   if (kLimitsMemory) limit_memory(true);
-  poison_new_memory(true);
-  const Outcome outcome = grade([&](Grader& grader) { check.run(grader, learner); });
+  const Outcome outcome = run_here(check, learner, shows_cases);
   if (kLimitsMemory) limit_memory(false);
   const std::string text = kResult + pack(outcome);
   for (size_t done = 0; done < text.size();) {
@@ -215,11 +215,12 @@ Outcome no_end(const CheckEntry& check, const TimeLimit& limit) {
   return outcome;
 }
 
-// Reads what the child sends until it closes the pipe or its time is over. After a second it prints that the check is
-// still running.
-void read_report(int from, const CheckEntry& check, double seconds, const Timer& timer, std::string& text) {
+// Reads what the child sends until it closes the pipe or its time is over. Unless `told` is true, it prints after a
+// second that the check is still running.
+void read_report(int from, const CheckEntry& check, double seconds, const Timer& timer, bool told, std::string& text) {
   constexpr double kQuiet = 1;
-  bool told = false, ended = false;
+  const bool silent = told;
+  bool ended = false;
   while (!ended) {
     const double now = timer.seconds();
     if (now >= seconds) break;
@@ -237,7 +238,7 @@ void read_report(int from, const CheckEntry& check, double seconds, const Timer&
     if (n > 0) text.append(buffer, n);
     ended = n == 0 || (n < 0 && errno != EINTR);
   }
-  if (told && style().live) fmt::print("\r\x1b[K");
+  if (told && !silent && style().live) fmt::print("\r\x1b[K");
 }
 
 // Waits for the child until its time is over, then kills it. Returns false if the child was killed.
@@ -280,7 +281,16 @@ TimeLimit::TimeLimit() : TimeLimit(optimized_build() ? 8 : 40) {
             "POLICYGRAD_CHECK_SECONDS: a number of seconds between 0 and 3600 is expected, got \"{}\"", text);
 }
 
-Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit) {
+Outcome run_here(const CheckEntry& check, bool learner, bool shows_cases) {
+  const Timer timer;
+  poison_new_memory(true);
+  Outcome outcome = grade([&](Grader& grader) { check.run(grader, learner); }, shows_cases);
+  poison_new_memory(false);
+  outcome.seconds = timer.seconds();
+  return outcome;
+}
+
+Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit, bool shows_cases) {
   const Timer timer;
   std::fflush(nullptr);
   int ends[2];
@@ -290,11 +300,11 @@ Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit) {
   if (child == 0) {
     ::close(ends[0]);
     report = ends[1];
-    run_child(check, learner, limit.seconds());
+    run_child(check, learner, limit.seconds(), shows_cases);
   }
   ::close(ends[1]);
   std::string text;
-  read_report(ends[0], check, limit.seconds(), timer, text);
+  read_report(ends[0], check, limit.seconds(), timer, shows_cases, text);
   ::close(ends[0]);
   int status = 0;
   const bool ended = wait_for(child, limit.seconds(), timer, status);

@@ -25,12 +25,16 @@ class TimeLimit {
 // The memory limit of a check in bytes. There is no limit under sanitizers, in a build by nvcc, and on macOS.
 constexpr int64_t kCheckMemory = int64_t{4} << 30;
 
-// Grades the learner's piece, or the reference's. After a second it prints that the check is still running.
-Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit);
+// Grades the learner's piece, or the reference's. After a second it prints that the check is still running. With
+// `shows_cases` it prints each case instead (Grader).
+Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit, bool shows_cases = false);
 inline Outcome run_isolated(const CheckEntry& check, bool learner) {
   TimeLimit limit;
   return run_isolated(check, learner, limit);
 }
+
+// The same in this process, for a debugger: no limits, and a crash or exit() of the answer ends the program.
+Outcome run_here(const CheckEntry& check, bool learner, bool shows_cases = false);
 
 // Forks and continues in the child process, which shares the terminal. Returns nullopt in the child. In the parent it
 // returns the child's status from waitpid after the child has ended.

@@ -16,6 +16,7 @@
 #include "lessons/kit/grader.h"
 #include "lessons/kit/guard.h"
 #include "lessons/kit/mutants.h"
+#include "lessons/kit/print.h"
 #include "lessons/kit/saboteur.h"
 #include "lessons/kit/todo.h"
 

@@ -130,6 +130,21 @@ check="build/lesson1 check"
   says 'threw a value that is no std::exception'
   recorded 'WRONG WRONG'
 
+  # --first: what an answer prints stands above its case, and the first WRONG is the last check. --no-fork: the answer is
+  # called by this process, which it can end.
+  answer 'std::puts("x = 2 came"); return 5 * x;' 'return 3 * x;'
+  expect 1 $check --first
+  tr '\n' '|' <"$out" | grep -q '01.1 twice|x = 2 came|  case 1   WRONG x = 2|  WRONG  01.1' || fail 'the order of --first'
+  silent '01.2'
+  recorded 'WRONG TODO'
+  answer 'return 2 * x;' 'return 3 * x;'
+  expect 0 $check --first --no-fork
+  says 'case 1   ok    x = 2'
+  recorded 'ok ok'
+  answer 'std::exit(7);' 'return 3 * x;'
+  expect 1 $check 1.1
+  expect 7 $check 1.1 --no-fork
+
   # mine: the piece that throws is named, and so is the one after which the engine threw; the engine's take their place.
   answer 'return x == 6 ? 13 : 2 * x;' 'if (x == 5) throw 42; return 3 * x;'
   expect 1 build/lesson1 mine --json

@@ -170,6 +170,45 @@ TEST_CASE("endless loops share the time of one command, and say that they still 
   CHECK(TimeLimit().seconds() == (optimized_build() ? 8 : 40));
 }
 
+TEST_CASE("what an answer prints stands above its case and before its crash", "[kit]") {
+  int calls = 0;
+  const Run run = [&](Grader& g, bool) {
+    for (const double want : {1.0, 2.0, 0.0, 4.0}) {
+      print("call", ++calls);
+      if (!g.equal(fmt::format("x = {}", calls), double(calls), want)) print("after the first WRONG");
+    }
+  };
+  const std::string cases =
+      "call 1\n"
+      "  case 1   ok    x = 1\n"
+      "call 2\n"
+      "  case 2   ok    x = 2\n"
+      "call 3\n"
+      "  case 3   WRONG x = 3\n";
+  CheckEntry check;
+  check.run = run;
+  Outcome outcome;
+  TimeLimit limit(30);
+  CHECK(printed([&] { outcome = run_isolated(check, true, limit, true); }) == cases);
+  CHECK(outcome.state == State::wrong);
+  CHECK(outcome.failure.input == "x = 3");
+  CHECK(calls == 0);  // another process made them
+  CHECK(printed([&] { outcome = run_here(check, true, true); }) == cases);
+  CHECK(outcome.failure.input == "x = 3");
+  CHECK(calls == 3);
+  calls = 0;
+  CHECK(printed([&] { run_here(check, true); }) ==
+        "call 1\ncall 2\ncall 3\nafter the first WRONG\ncall 4\nafter the first WRONG\n");
+
+  check.run = [](Grader&, bool) {
+    std::printf("a line of printf\n");
+    print(Tensor::scalar(2));
+    _exit(3);
+  };
+  CHECK(printed([&] { outcome = run_isolated(check, true, limit); }) == "a line of printf\n[] f32: 2\n");
+  CHECK(outcome.state == State::wrong);
+}
+
 TEST_CASE("a long title has a line of its own", "[kit]") {
   LessonEntry lesson{1, "lessons/kit", "test", "kit.cpp", {}, {}, {}};
   lesson.exercise_file = "README.md";
