@@ -10,17 +10,18 @@ ls lessons/[0-9][0-9]_*/answers.h >/dev/null 2>&1 || { echo 'answers: a handout 
 [ ! -d "$file" ] || { echo "answers: $file is a folder" >&2; exit 1; }
 mkdir -p "$(dirname "$file")"
 
-# An answer, below the lines of its function that stand before it.
+# An answer, between the lines of its function that stand before it and those to its end.
 answers_of() {
   awk '
-    /^$/ || /^}/ { head = "" }
+    !closing && (/^$/ || /^}/) { head = "" }
     match($0, /\/\/ \[answer [^]]*\]/) {
       printf "### %s\n\n```cpp\n%s", substr($0, RSTART + 11, RLENGTH - 12), head
       inside = 1
       next
     }
-    /\/\/ \[end\]/ { if (inside) print "```\n"; inside = 0; head = ""; next }
+    /\/\/ \[end\]/ { inside = 0; closing = 1; next }
     inside { print; next }
+    closing { print; if (/^}/) { print "```\n"; closing = 0; head = "" }; next }
     /^./ && !/^}/ && !/^\/\// && !/^#/ { head = head $0 "\n" }' "$1"
 }
 # Rows "name", "01.2", "words" of some tables: | check | name | words |.

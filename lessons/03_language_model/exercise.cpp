@@ -44,8 +44,9 @@ void adamw(std::span<double> p, std::span<const double> g, std::span<double> m, 
 // softmax(logits / temperature), then top-k, then top-p, each on what is left,
 // summing to 1 at the end. top_k keeps the k largest logits (0, or more than
 // there are: all) and those equal to the k-th. top_p keeps the fewest most
-// probable tokens whose sum reaches p (1: all), so the token that reaches it
-// stays; of equal ones the smaller id is ranked first. Ignore options.min_p.
+// probable tokens whose sum reaches p, so the token that reaches it stays; of
+// equal ones the smaller id is ranked first. top_p = 1 keeps all, whatever
+// rounding makes of the sum. Ignore options.min_p.
 std::vector<double> filtered_probs(std::span<const double> logits, const SampleOptions& options) {
   // Yours, in place of the next line.
   TODO("03.4 filtered_probs");

@@ -12,12 +12,15 @@
 
 namespace pg::lesson05 {
 
-// The pair of neighbouring ids that occurs most often. Word w occurs
-// words[w].count times, and so do its pairs. Every position counts: 1 1 1 has
+// The pair of neighbouring ids that occurs most often. A Word has ids, a
+// std::vector<int32_t>, and count, an int64_t: the word occurs count times in
+// the text, and so do its pairs. Every position counts: 1 1 1 has
 // the pair (1, 1) twice. The last id of a word and the first of the next are no
 // pair. From equally frequent pairs take the one with the smaller left id,
-// then the one with the smaller right id. Without any pair: PairCount{}. Ids
-// and counts may be large: after 70,000 merges there is an id 70,255.
+// then the one with the smaller right id. A PairCount has left, right and
+// count, for example {.left = 1, .right = 2, .count = 5}. Without any pair:
+// PairCount{}, whose count is 0. Ids and counts may be large: after 70,000
+// merges there is an id 70,255.
 PairCount best_pair(const std::vector<Word>& words) {
   // [answer 05.1 best_pair]
   std::map<std::pair<int32_t, int32_t>, int64_t> counts;  // in the order of the ids

@@ -22,6 +22,7 @@ namespace pg::lesson07 {
 //   delta[t] = r[t] + gamma·next - V[t]
 //   A[t] = delta[t] + gamma·lambda·A[t+1]      returns[t] = A[t] + V[t]
 // rewards, values and the tensors of the options [B, T].
+// Each check grades its own part: without the other three, 07.1 can be ok.
 // 07.1: `next` is V[t+1], and next_values [B] after the last step.
 // 07.2: where terminated is 1, the episode ended with this step: next is 0, and
 //       A[t+1] is not used.

@@ -51,8 +51,9 @@ double countdown_reward(std::string_view answer, std::span<const int64_t> number
 // last \boxed{...} or \fbox{...}, a part of `text`, unchanged. Where one
 // box is in another, the inner one counts. Braces within the box must match:
 // \boxed{\frac{1}{2}} gives \frac{1}{2}. Behind the opening brace, a backslash
-// and the character after it are text, so \{ is no brace. The command itself
-// counts wherever its letters stand. Spaces may stand between it and its brace.
+// and the character after it are text, so \{ is no brace. That holds only
+// within a box: the letters \boxed are a command wherever they stand, also
+// behind another backslash. Spaces may stand between it and its brace.
 // Nothing if there is no box, or if the last one has no brace or none that
 // closes it: the response was cut, and a box before it is not its answer.
 std::optional<std::string_view> last_boxed(std::string_view text) {
@@ -67,10 +68,11 @@ std::optional<std::string_view> last_boxed(std::string_view text) {
 //     each three digits: "1,234.5", but not "1,00"
 //   digits, a slash, digits: "1/2", but not "1/0"
 // Nothing else is part of a number, no space either. Values are exact: "0.33"
-// is not "1/3". A number is above / below: the two of a fraction, or the digits
-// of a decimal number and a power of ten, 123/100 for "1.230" (zeros at the end
-// do not count). False if one of the two is more than an int64_t holds without
-// its sign. The product of two int64_t fits in an __int128.
+// is not "1/3". To compare, write each as a fraction above/below: "3/4" is one,
+// and a decimal number has its digits above and a power of ten below. Zeros at
+// the end of the decimals do not count: "1.230" is 123/100. False if above or
+// below, without a sign, is more than 9223372036854775807, the largest int64_t.
+// The product of two int64_t fits in an __int128.
 bool same_number(std::string_view a, std::string_view b) {
   // Yours, in place of the next line.
   TODO("10.4 same_number");
@@ -85,7 +87,7 @@ double pass_at_k(int64_t n, int64_t c, int64_t k) {
   TODO("10.5 pass_at_k");
 }
 
-// How much of the way to the goal the moves cover, from 0 to 1. With
+// Optional. How much of the way to the goal the moves cover, from 0 to 1. With
 // hanoi_distance(position), the number of moves of a shortest solution, it is
 // (distance before - distance after) / distance before, and 0 instead of less.
 // It is 0 if a move breaks the rules, or follows the solution. A position that

@@ -106,9 +106,10 @@ __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Op
 // lanes, which all must call; Plus{} and Max{} are such f. ::expf(x) is e^x.
 // Numbers of -inf (masked scores) add nothing to the sum; a finite number is no
 // mask, however low it is. A row may have any length, also less than 32: a lane
-// that has seen nothing has the maximum -inf (kLowest). Note that -inf - -inf
-// is NaN. A row of -inf only has the maximum -inf and the sum NaN: it has no
-// probabilities, and 0 would hide that.
+// that has seen nothing has the maximum -inf, which is kLowest here (not the
+// lowest finite float). Note that -inf - -inf is NaN. A row of -inf only has
+// the maximum -inf and the sum NaN: it has no probabilities, and 0 would hide
+// that.
 __device__ RowStats row_stats(const float* x, int64_t n) {
   // [answer 11.4 row_stats]
   float top = kLowest, sum = 0;

@@ -89,14 +89,16 @@ Shard shard_of(int64_t n, int rank, int ranks, int64_t unit) {
   // [end]
 }
 
-// The ranges of a gradient slab in the order in which they are reduced while
-// backward computes. Backward completes the gradients of the segments from the
-// last to the first. The first segment begins at 0. The first range ends where
-// the last segment ends, each next one where the range before it begins. A
-// range begins at the begin of a segment, and is closed as soon as it has
-// least_bytes; an element has element_bytes. The remainder at the beginning of
-// the slab is the last range, however small. There may be gaps between
-// segments; they count as elements of the range. No segments: no ranges.
+// The ranges [begin, end) of a gradient slab, in the order in which they are
+// reduced while backward computes. Backward completes the segments from the
+// last to the first, so walk from the end of the slab to its beginning:
+//   The first range ends where the last segment ends. Take in one segment after
+//   another; the range then begins where that segment begins. As soon as it has
+//   least_bytes (an element has element_bytes) it is finished, and the next
+//   range ends where this one begins.
+// What is left at the beginning of the slab, where the first segment begins at
+// 0, is the last range, however small. Gaps between segments count as elements
+// of the range. No segments: no ranges.
 std::vector<Shard> gradient_buckets(const std::vector<Segment>& segments, int64_t least_bytes, int64_t element_bytes) {
   // [answer 12.5 gradient_buckets]
   std::vector<Shard> ranges;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
@@ -25,6 +26,12 @@ bool skip_line() {
   }
 }
 
+// A whole number in full, any other with `digits` significant digits.
+std::string claimed(double x, int digits) {
+  constexpr int kWhole = 10;
+  return fmt::format("{:.{}g}", x, x == std::round(x) ? kWhole : digits);
+}
+
 }  // namespace
 
 bool Bound::holds(double measured) const {
@@ -41,7 +48,7 @@ bool Bound::holds(double measured) const {
 
 std::string Bound::text() const {
   const char* sign = kind == Kind::at_least ? ">=" : kind == Kind::at_most ? "<=" : "=";
-  return fmt::format("{} {:.6g}", sign, value);
+  return fmt::format("{} {}", sign, claimed(value, 6));
 }
 
 std::vector<uint64_t> Demo::seeds(uint64_t n) const {
@@ -137,7 +144,7 @@ void Demo::claim(const std::string& name, double value, const std::string& unit,
   const bool ok = claims_.back().holds();
   if (record()) record()->claim(claims_.back());
   const std::string mark = ok ? paint(Color::green, "claim holds") : paint(Color::red, "claim FAILS");
-  const std::string measured = fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
+  const std::string measured = fmt::format("{}{}{}", claimed(value, 4), unit.empty() ? "" : " ", unit);
   constexpr int kMark = 15;  // "  claim holds  "
   const bool fits = kMark + text_width(fmt::format("{}: {}  (bar {})", name, measured, bound.text())) <= style().width;
   const std::string between = fits ? " " : fmt::format("\n{:{}}", "", kMark);

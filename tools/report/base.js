@@ -42,8 +42,8 @@ function shown(x) {
   if (!isNumber(x)) return x === null || x === undefined ? "–" : textOf(x);
   if (x === 0) return "0";
   const size = Math.abs(x);
+  if (Number.isInteger(x) && size < 1e10) return String(x);
   if (size >= 1e7 || size < 1e-4) return x.toExponential(2);
-  if (Number.isInteger(x)) return String(x);
   return String(Number(x.toPrecision(4)));
 }
 const percent = (x) => (isNumber(x) ? (100 * x).toFixed(1) + " %" : "–");

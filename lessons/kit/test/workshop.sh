@@ -28,6 +28,8 @@ if ls "$source"/lessons/[0-9]*/answers.h >/dev/null 2>&1; then
   sed -n 's|.*// \[answer \(.*\)\]|### \1|p' "$work/all" | sort >"$work/headings"
   [ "$(wc -l <"$work/headings")" -ge 70 ] || fail 'fewer than 70 answers were found'
   grep '^### ' "$page" | sort | cmp -s - "$work/headings" || fail 'the page does not have each answer once'
+  # shellcheck disable=SC2016  # the backquotes are those of Markdown
+  [ "$(grep -c '^```cpp$' "$page")" = "$(grep -A1 '^}$' "$page" | grep -c '^```$')" ] || fail 'an answer lacks its last brace'
   sed -n '/\/\/ \[answer /,/\/\/ \[end\]/{/\/\/ \[/!p;}' "$work/all" | sort -u >"$work/lines"
   sort -u "$page" | comm -23 "$work/lines" - >"$work/missing"
   [ ! -s "$work/missing" ] || fail "the page lacks lines of answers: $(head -n 3 "$work/missing")"
