@@ -73,6 +73,45 @@ std::string remark_on(const CheckEntry& check, const Outcome& outcome, const std
       outcome.seconds, engine);
 }
 
+Json row_of(const CheckEntry& check, const Outcome& outcome, const std::string& remark) {
+  return {{"id", check.id},
+          {"title", check.title},
+          {"state", name_of(outcome.state)},
+          {"note", outcome.note},
+          {"remark", remark},
+          {"input", outcome.failure.input},
+          {"got", outcome.failure.got},
+          {"want", outcome.failure.want},
+          {"diagnosis", outcome.diagnosis},
+          {"section", check.section}};
+}
+
+// The checks as JSON objects, one per line, each as soon as it is graded. The line "checking" before it tells a page
+// which check does not end.
+int check_events(const std::vector<const CheckEntry*>& checks, const CheckOptions& options) {
+  TimeLimit limit;
+  int count[3] = {};
+  const auto print = [](const Json& event) {
+    fmt::print("{}\n", event.dump(-1, Json::Utf8::replace));
+    std::fflush(stdout);
+  };
+  for (const CheckEntry* check : checks) {
+    print({{"type", "checking"}, {"id", check->id}});
+    const Outcome outcome =
+        options.fork ? run_isolated(*check, !options.reference, limit) : run_here(*check, !options.reference);
+    Json row = row_of(*check, outcome, "");
+    row["type"] = "check";
+    row["piece"] = check->piece;
+    row["why"] = check->why;
+    row["hints"] = Json::array();
+    for (const std::string& hint : check->hints) row["hints"].push_back(hint);
+    print(row);
+    ++count[static_cast<int>(outcome.state)];
+  }
+  print({{"type", "checked"}, {"ok", count[0]}, {"wrong", count[1]}, {"todo", count[2]}});
+  return count[1] ? 1 : count[2] ? 2 : 0;
+}
+
 }  // namespace
 
 std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vector<std::string>& names) {
@@ -97,6 +136,7 @@ std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vect
 
 int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   const auto checks = select(lesson, options.names);
+  if (options.events) return check_events(checks, options);
   const std::string hash =
       hash_of(built() ? built()->exercise : read_file(repository_root() + "/" + lesson.exercise()));
   fmt::print("{}  grading {} ({})\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)),
@@ -129,16 +169,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     state.checks[check->id] = outcome.state;
     note_outcome(state.history[check->id], outcome, std::time(nullptr));
     if (!next && outcome.state != State::ok) next = check;
-    rows.push_back({{"id", check->id},
-                    {"title", check->title},
-                    {"state", name_of(outcome.state)},
-                    {"note", outcome.note},
-                    {"remark", remark},
-                    {"input", outcome.failure.input},
-                    {"got", outcome.failure.got},
-                    {"want", outcome.failure.want},
-                    {"diagnosis", outcome.diagnosis},
-                    {"section", check->section}});
+    rows.push_back(row_of(*check, outcome, remark));
     if (options.first && outcome.state == State::wrong) break;
   }
   fmt::print("\n  {} ok, {} wrong, {} to do   {:.1f} s\n", count[0], count[1], count[2], seconds);

@@ -26,7 +26,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
   app.add_flag("--step", demo.pace.step, "Wait for Enter before each claim, plot and table");
   app.add_option("--part", demo.pace.part, "Show the demonstration from its heading N on")->check(CLI::Range(1, 99));
-  app.add_flag("--events", demo.events, "The demonstration as JSON objects, one per line, as each part is there");
+  app.add_flag("--events", demo.events,
+               "The demonstration, or the checks, as JSON objects, one per line, as each is there");
   app.add_flag("--json", json, "Numbers as one JSON object on the last line");
   app.add_flag("--plain", plain, "No colour, ASCII only");
   const std::string report = fmt::format("lesson{}_report.html", lesson.number);
@@ -63,6 +64,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   if (plain) use_plain_style();
   use_plain_kernels(device == "plain");
   demo.json = check.json = json;
+  check.events = demo.events;
   try {
     refuse_elsewhere();
     const bool runs = !(*hint_app || *solution_app || *reset_app || *progress_app || *lint_app);
