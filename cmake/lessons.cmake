@@ -13,6 +13,8 @@ add_library(lesson_kit STATIC ${kit_sources})
 set(root ${PROJECT_SOURCE_DIR})
 if(EMSCRIPTEN)
   set(root /pg)  # the files that tools/web/web.cmake embeds in the program
+  add_library(web_engine OBJECT tools/web/engine.cpp tools/web/operations.cpp)
+  target_link_libraries(web_engine PUBLIC lesson_kit)
 endif()
 set_property(SOURCE lessons/kit/state.cpp APPEND PROPERTY COMPILE_DEFINITIONS POLICYGRAD_ROOT="${root}")
 if(POLICYGRAD_CUDA STREQUAL "nvcc")

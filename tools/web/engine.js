@@ -1,0 +1,136 @@
+// The engine for a learner's JavaScript, in the worker beside a lesson's program: tensors, the operations of
+// tools/web/operations.cpp, and the learner's functions, which tools/web/engine.cpp calls by name.
+globalThis.policygrad = (() => {
+  "use strict";
+  class Refusal extends Error {}  // an error of the engine, or one that the learner reports with fail()
+  class Todo extends Error {}
+
+  function operate(name, ...args) {
+    const result = Module.operate(name, args);
+    if (result.error !== undefined) throw new Refusal(result.error);
+    return result.value;
+  }
+
+  class Tensor {
+    constructor(id, shape, dtype, requiresGrad) {
+      Object.assign(this, {id, shape: [...shape], dtype, requires_grad: requiresGrad});
+      Object.freeze(this.shape);
+      Object.freeze(this);
+    }
+    get rank() {
+      return this.shape.length;
+    }
+    get numel() {
+      return this.shape.reduce((product, size) => product * size, 1);
+    }
+    size(dim) {
+      return this.shape.at(dim);
+    }
+    toString() {
+      return operate("text", this);
+    }
+  }
+  class Grads {
+    constructor(id) {
+      this.id = id;
+    }
+    wants(input) {
+      return operate("wants", this, input);
+    }
+    pass(input, gradient) {
+      operate("pass", this, input, gradient);
+    }
+  }
+
+  function kindOf(value) {
+    if (value === undefined) return "undefined: is a return missing?";
+    if (value === null) return "null";
+    if (value instanceof Tensor) return "a tensor";
+    if (value instanceof Grads) return "gradients";
+    if (typeof value === "function") return value.id ? "a function of tensors" : "a function";
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) return "a list";
+    return {number: "a number", string: "a text", boolean: "true or false", bigint: "a BigInt"}[typeof value] ??
+        "an object";
+  }
+
+  // What a learner's code may use beside the operations.
+  const kTools = {
+    TODO() {
+      throw new Todo();
+    },
+    fail(text) {
+      throw new Refusal(String(text));
+    },
+    no_grad(f) {
+      operate("grad_off");
+      try {
+        return f();
+      } finally {
+        operate("grad_on");
+      }
+    },
+    print(...values) {
+      Module.print(JSON.stringify({type: "printed", text: values.map(shown).join(" ")}));
+    }
+  };
+  function shown(value) {
+    if (typeof value === "string") return value;
+    if (value instanceof Tensor || typeof value !== "object" || value === null) return String(value);
+    return JSON.stringify(ArrayBuffer.isView(value) ? [...value] : value);
+  }
+
+  let find = () => undefined;
+  let operations = {};
+  let firstLine = 0;  // the lines that stand before the learner's own
+  const kFile = "exercise.js";
+  const lineOf = (error) => {
+    const at = new RegExp(`${kFile}:(\\d+)`).exec(error.stack ?? "");
+    return at ? Number(at[1]) - firstLine : 0;
+  };
+  const compile = (names, text) => new Function(...names, `"use strict";{\n${text}\n}\n//# sourceURL=${kFile}`);
+
+  return {
+    kindOf,
+    makeTensor: (id, shape, dtype, requiresGrad) => new Tensor(id, shape, dtype, requiresGrad),
+    makeGrads: (id) => new Grads(id),
+    makeFunction(id) {
+      const f = (tensors) => operate("apply", f, tensors);
+      return Object.assign(f, {id});
+    },
+    // Reads the learner's file. Throws a SyntaxError where it is no JavaScript.
+    load(text) {
+      operations = {...kTools};
+      for (const name of Module.operations()) {
+        operations[name] = (...args) => operate(name, ...args);
+        Tensor.prototype[name] = function(...args) {
+          return operate(name, this, ...args);
+        };
+      }
+      const names = Object.keys(operations).filter((name) => name !== "var");  // a word of JavaScript: x.var(dims)
+      const values = [operations, ...names.map((name) => operations[name])];
+      names.unshift("pg");
+      try {
+        compile(names, "throw new Error();")(...values);
+      } catch (error) {
+        firstLine = lineOf(error) - 1;
+      }
+      const lookUp = "return (policygradName) => { try { return eval(policygradName); } catch { return undefined; } };";
+      find = compile(names, `${text}\n${lookUp}`)(...values);
+    },
+    // Calls a function of the learner's: {value}, {todo: true}, or {error, refused}.
+    run(name, args) {
+      try {
+        const f = find(name);
+        if (typeof f !== "function" || f === operations[name]) {
+          throw new Refusal(`${name}: the file has no function of this name`);
+        }
+        return {value: f(...args)};
+      } catch (error) {
+        if (error instanceof Todo) return {todo: true};
+        const refused = error instanceof Refusal, line = lineOf(error);
+        const text = refused ? error.message : String(error);
+        return {error: line > 0 ? `${text} (line ${line})` : text, refused};
+      }
+    }
+  };
+})();
