@@ -17,6 +17,7 @@ const std::string kShort = "the box ends at its first }: count the braces that a
 const std::string kGreedy = "the box runs to the last } of the text: it ends where its own brace closes";
 const std::string kBraces = "the answer is what stands between the braces, without them";
 const std::string kBare = "without braces it is no box";
+const std::string kSpaces = "spaces may stand between the command and its brace, no other white space";
 const std::string kCut = "the last box is cut: what stands in one before it is not the answer";
 
 const std::vector<BoxCase>& box_cases() {
@@ -37,6 +38,8 @@ const std::vector<BoxCase>& box_cases() {
        {{"\"23\"", kCut}, {"\"24\"", "the brace is never closed: the response was cut"}}},
       {"\\boxed{23} wait \\boxed", {{"\"23\"", kCut}}},
       {"\\boxed  {5}", {{"nothing", "spaces may stand between the command and its brace"}}},
+      {"\\boxed\n{1}", {{"\"1\"", kSpaces}}},
+      {"\\boxed\t{1}", {{"\"1\"", kSpaces}}},
       {"\\fbox{3}", {{"nothing", "\\fbox{...} is a box, too"}}},
       {"\\boxed{1} or \\fbox{2}", {{"\"1\"", "of \\boxed and \\fbox the one that stands last counts"}}},
       {"\\fbox{1} or \\boxed{2}", {{"\"1\"", "of \\boxed and \\fbox the one that stands last counts"}}},
@@ -98,6 +101,8 @@ const std::vector<NumberCase>& number_cases() {
       {"1000", "1001", false, kTolerance},
       {"1000000", "1000001", false, kTolerance},
       {"9007199254740993", "9007199254740992", false, kDoubles},
+      {"4611686018427387905/4611686018427387904", "4611686018427387906/4611686018427387905", false,
+       "a long double has 64 bits, and the products have more: use __int128"},
       {"1/10", "0.1", true, forms},
       {"4000000000000000000/8000000000000000000", "0.5", true, kProducts},
       {"4294967296", "0/4294967296", false, kProducts},
@@ -107,6 +112,7 @@ const std::vector<NumberCase>& number_cases() {
       {"24 ", "24", false, space},
       {" 24", "24", false, space},
       {"--24", "24", false, whole},
+      {"++5", "5", false, "one sign at most stands before a number"},
       {"1/2/3", "1/6", false, whole},
       {"1.2.3", "1.23", false, "a number has one point at most"},
       {"1.5/3", "0.5", false, "a fraction is digits, a slash, digits: no point in it"},
@@ -142,7 +148,7 @@ void check_last_boxed(Grader& g, const Impl& impl) {
     for (uint64_t n = 1 + random.integer(14); n > 0; --n) one.text += parts[random.integer(parts.size())];
     if (!compare(one)) return;
   }
-  g.note("24 small texts, one of 200,000 braces, 500 random ones");
+  g.note("26 small texts, one of 200,000 braces, 500 random ones");
 }
 
 void check_same_number(Grader& g, const Impl& impl) {
@@ -172,7 +178,7 @@ void check_same_number(Grader& g, const Impl& impl) {
     const bool got = impl.same_number(a, other), want = engine.same_number(a, other);
     if (!g.expect(got == want, fmt::format("{} and {}", quoted(a), quoted(other)), name(got), name(want))) return;
   }
-  g.note("50 pairs both ways round, 2,000 random ones");
+  g.note("52 pairs both ways round, 2,000 random ones");
 }
 
 }  // namespace pg::lesson10

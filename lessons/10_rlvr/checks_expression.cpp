@@ -30,12 +30,14 @@ const std::string kZero = "a division by zero has no value: return nothing, whic
 const std::string kRemembers =
     "your reader remembers the steps of earlier calls: begin each call with new variables, none of them static";
 const std::string kFits = "a number that does not fit in 64 bits: see .ec of from_chars";
+const std::string kAll0 = "every number that is read belongs to .numbers, 0 as well";
 const std::string kInteger = "the division is one of whole numbers: Fractions keep what it cuts off; use combined()";
 
 std::vector<ReadCase> read_cases() {
   std::vector<ReadCase> cases = {
       {"7", {{"7, no numbers", "the numbers are missing: append each one that is read to .numbers"}}},
-      {"0", {{"nothing", "0 is a whole number: only a 0 in front of other digits is refused"}}},
+      {"0",
+       {{"0, no numbers", kAll0}, {"nothing", "0 is a whole number: only a 0 in front of other digits is refused"}}},
       {"9-4",
        {{"5, numbers 4 9", "the numbers are to be in the order of the text"},
         {"-5, numbers 9 4", "the two sides of the operator are exchanged: the value so far stands on its left"}}},
@@ -58,13 +60,16 @@ std::vector<ReadCase> read_cases() {
       {"+4", {{"4, numbers 4", kSigns}}},
       {"5 3", {{"53, numbers 53", "spaces do not join digits"}, {"5, numbers 5", kEnd}}},
       {"05", {{"5, numbers 5", "05 is no whole number here: a leading zero"}}},
+      {"00", {{"0, numbers 0", "00 is no whole number here: a leading zero"}}},
+      {"000*5", {{"0, numbers 0 5", "000 is no whole number here: a leading zero"}}},
+      {"0*5+0"},
       {"1+2=3", {{"3, numbers 1 2", kEnd}}},
       {"1+2)", {{"3, numbers 1 2", kEnd}}},
       {"(1+2", {{"3, numbers 1 2", "a parenthesis that is opened must be closed"}}},
       {"3+", {{"3, numbers 3", "an operator without a number behind it: nothing, not what was read so far"}}},
       {"1\t+2", {{"3, numbers 1 2", "spaces are allowed, but no other white space"}}},
       {"2(3)", {{"6, numbers 2 3", "no sign, no product"}, {"2, numbers 2", kEnd}}},
-      {"()"},
+      {"()", {{"0, no numbers", "parentheses with nothing between them have no value"}}},
       {""},
       {" "},
       {"2**3"},
@@ -74,6 +79,7 @@ std::vector<ReadCase> read_cases() {
       {std::string("3\0", 2), {{"3, numbers 3", "a byte of value 0 is not the end of the text: look at its size"}}},
       {"1/0", {{"0, numbers 1 0", kZero}, {"1, numbers 1 0", kZero}}},
       {"4/(2-2)", {{"0, numbers 4 2 2", kZero}, {"4, numbers 4 2 2", kZero}}},
+      {"9223372036854775807", {{"nothing", "2^63 - 1 is the largest number that fits in 64 bits: count no digits"}}},
       {"9223372036854775807+1"},
       {"99999999999999999999",
        {{"9223372036854775807, numbers 9223372036854775807", kFits},
@@ -158,6 +164,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
   const std::string form = "the form alone is paid: an expression that breaks the rules earns nothing";
   const std::string one = "the reward is near / (1 + distance): the 1 is missing";
   const std::string right = "the target itself is worth 1, whatever `near` is";
+  const std::string sign = "the distance has no sign: |value - target|, also where the value is below the target";
   const std::string ignored = "`near` is ignored: another value earns near / (1 + distance)";
   const std::string cut = "the distance is cut to a whole number: compute it in double";
   const std::string once = "a number is used more often than it is given: strike out each one that is used";
@@ -174,16 +181,18 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       {"3+5", {3, 5, 2}, 8, true, 0, {{"`all`: a number is left over", 1.0}}},
       {"(3+5)*2", {3, 5, 2}, 16, true, 0, {}},
       {"4+9", {4, 9, 4}, 13, true, 0, {{"`all`: a number that is given twice must be used twice", 1.0}}},
+      {"3+3",
+       {3, 5},
+       6,
+       true,
+       0,
+       {{"`all`: each number is used once, and not only as many as are given", 1.0}, {once, 1.0}}},
       {"2*(3+5)", {3, 5, 2}, 16, true, 0, {{"the numbers may be used in any order", 0.0}}},
       {"(3+5)*2=16", {3, 5, 2}, 16, false, 0.9, {{"the text goes on after the expression", 1.0}, {form, 0.9}}},
       {"33/2", {33, 2}, 16, false, 0, {{"33/2 is 16.5: the value is cut to a whole number", 1.0}, {close, 1.0}}},
       {"301/300", {300, 301}, 1, false, 0, {{close, 1.0}}},
-      {"3*5-2",
-       {3, 5, 2},
-       16,
-       false,
-       0.8,
-       {{"the distance has no sign: |value - target|", -0.4}, {one, 0.8 / 3}, {form, 0.8}, {ignored, 0.0}}},
+      {"3+5*2", {3, 5, 2}, 10, false, 0.8, {{one, 0.8 / 3}, {form, 0.8}, {sign, -0.4}, {ignored, 0.0}}},
+      {"3*5-2", {3, 5, 2}, 16, false, 0.8, {{sign, -0.4}, {sign, 0.8}, {one, 0.8 / 3}, {ignored, 0.0}}},
       {"3*5", {3, 5, 2}, 16, false, 0.8, {{one, 0.8}}},
       {"3*5+2", {3, 5, 2}, 16, false, 0.8, {}},
       {"3/2", {3, 5, 2}, 16, false, 0.8, {{cut, 0.8 / 15}, {cut, 0.8 / 16}}},
@@ -209,7 +218,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       return;
     }
   }
-  g.note("26 answers: right, near, and against each rule");
+  g.note("28 answers: right, near, and against each rule");
 }
 
 }  // namespace pg::lesson10

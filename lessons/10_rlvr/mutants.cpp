@@ -50,7 +50,7 @@ template <Name mistake>
 double wrong_vote(std::span<const AnswerCount> answers) {
   int64_t most = 0, all = 0, right_votes = 0;
   for (const AnswerCount& a : answers) {
-    most = std::max(most, a.count);
+    most = std::max(most, mistake == "narrow" ? int64_t{static_cast<int32_t>(a.count)} : a.count);
     all += a.count;
     right_votes += a.right ? a.count : 0;
   }
@@ -73,7 +73,7 @@ double wrong_vote(std::span<const AnswerCount> answers) {
   int64_t tied = 0, right = 0;
   double first = -1, last = 0;
   for (const AnswerCount& a : answers) {
-    if (a.count != most) continue;
+    if ((mistake == "narrow" ? int64_t{static_cast<int32_t>(a.count)} : a.count) != most) continue;
     ++tied;
     right += a.right;
     last = a.right ? 1 : 0;
@@ -103,6 +103,10 @@ const kit::Mutants<Impl> of_read_expression(
      {"leftover", "10.1", "the expression ends before the text does", wrong_read<"leftover">},
      {"unclosed", "10.1", "must be closed", wrong_read<"unclosed">},
      {"leading_zeros", "10.1", "a leading zero", wrong_read<"zeros">},
+     {"zeros_before_zero", "10.1", "a leading zero", wrong_read<"double_zeros">},
+     {"eighteen_digits", "10.1", "count no digits", wrong_read<"eighteen_digits">},
+     {"zero_forgotten", "10.1", "0 as well", wrong_read<"no_zero">},
+     {"empty_parentheses", "10.1", "nothing between them", wrong_read<"nothing_is_0">},
      {"spaces_join", "10.1", "spaces do not join digits", wrong_read<"spaces_join">},
      {"no_spaces", "10.1", "spaces may stand around", wrong_read<"no_spaces">},
      {"no_parentheses", "10.1", "parentheses are not read", wrong_read<"no_parentheses">},
@@ -135,6 +139,8 @@ const kit::Mutants<Impl> of_countdown_reward(
                               {"form_constant", "10.2", "the form alone is paid", wrong_reward<"format_constant">},
                               {"no_one", "10.2", "the 1 is missing", wrong_reward<"no_one">},
                               {"signed_distance", "10.2", "the distance has no sign", wrong_reward<"signed_distance">},
+                              {"below_is_near", "10.2", "the distance has no sign", wrong_reward<"below_is_near">},
+                              {"all_counted", "10.2", "not only as many", wrong_reward<"all_counted">},
                               {"sign_lost", "10.2", "the sign of the value is lost", wrong_reward<"absolute">},
                               {"as_double", "10.2", "a double has 53 bits", wrong_reward<"as_double">},
                               {"near_ignored", "10.2", "`near` is ignored", wrong_reward<"near_ignored">},
@@ -154,6 +160,7 @@ const kit::Mutants<Impl> of_last_boxed(&Impl::last_boxed,
                                         {"no_braces", "10.3", "without braces it is no box", wrong_boxed<"no_braces">},
                                         {"trimmed", "10.3", "with its spaces", wrong_boxed<"trims">},
                                         {"no_spaces", "10.3", "spaces may stand between", wrong_boxed<"no_spaces">},
+                                        {"white_space", "10.3", "no other white space", wrong_boxed<"white_space">},
                                         {"empty_box", "10.3", "an empty box is a box", wrong_boxed<"empty">},
                                         {"outer", "10.3", "the inner one", wrong_boxed<"outer">},
                                         {"previous", "10.3", "two backslashes", wrong_boxed<"previous">},
@@ -165,6 +172,8 @@ const kit::Mutants<Impl> of_same_number(
                          {"tolerance", "10.4", "a tolerance pays wrong answers", wrong_same<"tolerance">},
                          {"small_tolerance", "10.4", "a tolerance pays wrong answers", wrong_same<"tight">},
                          {"doubles", "10.4", "a double has 53 bits", wrong_same<"doubles">},
+                         {"long_doubles", "10.4", "a long double has 64 bits", wrong_same<"long_double">},
+                         {"two_signs", "10.4", "one sign at most", wrong_same<"two_signs">},
                          {"no_commas", "10.4", "commas between thousands are part", wrong_same<"no_commas">},
                          {"any_commas", "10.4", "a comma stands in the wrong place", wrong_same<"any_commas">},
                          {"number_in_front", "10.4", "a number and nothing else", wrong_same<"prefix">},
@@ -192,6 +201,7 @@ const kit::Mutants<Impl> of_pass_at_k(&Impl::pass_at_k, pass_at_k_mistakes(),
                                        {"binomials", "10.5", "a factorial or a binomial", wrong_pass<"binomials">},
                                        {"unchecked", "10.5", "k > n", wrong_pass<"unchecked">},
                                        {"clamped", "10.5", "k > n", wrong_pass<"clamps">},
+                                       {"foreign_error", "10.5", "not of this type: use fail(", wrong_pass<"foreign">},
                                        {"k_n", "10.5", "k = n are allowed", wrong_pass<"k_n">}});
 const kit::Mutants<Impl> of_hanoi_progress(
     &Impl::hanoi_progress, {{"per_move", "10.6", "moving to and fro is paid", wrong_progress<"per_move">},
@@ -221,6 +231,7 @@ const kit::Mutants<Impl> of_majority_vote(
                            {"not_counted", "10.7", "the first answer is taken", wrong_vote<"position">},
                            {"whole_vote", "10.7", "of whole numbers", wrong_vote<"whole">},
                            {"absolute_majority", "10.7", "more than half", wrong_vote<"absolute">},
+                           {"narrow_counts", "10.7", "do not fit in 32 bits", wrong_vote<"narrow">},
                            {"no_check", "10.7", "an index outside", wrong_vote<"no_check">}});
 
 }  // namespace pg::lesson10

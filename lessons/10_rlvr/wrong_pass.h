@@ -2,6 +2,7 @@
 // Wrong answers to 10.5: an estimate with one mistake of many.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "lessons/10_rlvr/lesson.h"
 #include "lessons/kit/mistakes.h"
@@ -13,6 +14,7 @@ using kit::Name;
 template <Name mistake>
 double wrong_pass(int64_t n, int64_t c, int64_t k) {
   if (mistake == "clamps") k = std::min(k, n);
+  if (mistake == "foreign" && !(0 <= c && c <= n && 1 <= k && k <= n)) throw std::invalid_argument("pass_at_k");
   if (mistake != "unchecked") check(0 <= c && c <= n && 1 <= k && k <= n, "pass_at_k: {} {} {}", n, c, k);
   const double p = static_cast<double>(c) / static_cast<double>(n);
   if (mistake == "naive") return 1 - std::pow(1 - p, static_cast<double>(k));

@@ -71,6 +71,7 @@ struct Reader {
     }
     if (next() == '(' && mistake != "no_parentheses") {
       if (!take()) return {};
+      if (mistake == "nothing_is_0" && next() == ')') return take() ? std::optional(Fraction{0, 1}) : std::nullopt;
       const auto value = sum();
       if (mistake == "unclosed" && next() == '\0') return value;
       if (!value || next() != ')' || !take()) return {};
@@ -84,7 +85,10 @@ struct Reader {
     if (mistake == "step_per_digit") steps -= std::ssize(digits) - 1;
     if ((mistake != "no_limit" && --steps < 0 && mistake != "counted_afterwards") || digits.empty()) return {};
     if (mistake == "zero_refused" && digits[0] == '0') return {};
-    if (mistake != "zeros" && digits.size() > 1 && digits[0] == '0') return {};
+    const bool only_zeros = digits.find_first_not_of('0') == digits.npos;
+    if (mistake != "zeros" && !(mistake == "double_zeros" && only_zeros) && digits.size() > 1 && digits[0] == '0')
+      return {};
+    if (mistake == "eighteen_digits" && digits.size() > 18) return {};
     int64_t number = 0;
     if (mistake == "throws") number = std::stoll(digits);
     if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc{}) {
@@ -96,7 +100,7 @@ struct Reader {
         number = static_cast<int64_t>(wrapped);
       }
     }
-    numbers.push_back(number);
+    if (mistake != "no_zero" || number != 0) numbers.push_back(number);
     return Fraction{number, 1};
   }
 };

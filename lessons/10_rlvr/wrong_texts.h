@@ -21,7 +21,8 @@ double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, i
     const auto found = std::find(left.begin(), left.end(), number);
     if (found == left.end()) {
       const bool given = std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-      rules = rules && ((mistake == "reused" && given) || mistake == "any_number");
+      rules =
+          rules && (((mistake == "reused" || (mistake == "all_counted" && all)) && given) || mistake == "any_number");
       continue;
     }
     if (mistake == "only_once") {
@@ -37,7 +38,11 @@ double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, i
   if (mistake == "in_order" && all &&
       !std::equal(numbers.begin(), numbers.end(), read->numbers.begin(), read->numbers.end()))
     return 0;
-  if (mistake != "all_ignored" && all && !left.empty()) rules = false;
+  if (mistake == "all_counted" && all) {
+    rules = rules && read->numbers.size() == numbers.size();
+  } else if (mistake != "all_ignored" && all && !left.empty()) {
+    rules = false;
+  }
   if (!rules && mistake != "format" && mistake != "format_constant") return 0;
   const double value = read->value.value(), distance = value - static_cast<double>(target);
   if (rules) {
@@ -53,6 +58,7 @@ double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, i
   if (mistake == "distance_cut") return near / static_cast<double>(1 + std::abs(static_cast<int64_t>(distance)));
   if (mistake == "no_one") return near / std::abs(distance);
   if (mistake == "signed_distance") return near / (1 + distance);
+  if (mistake == "below_is_near") return near / (1 + std::max(0.0, distance));
   return near / (1 + std::abs(distance));
 }
 
@@ -76,7 +82,8 @@ std::optional<std::string_view> wrong_boxed(std::string_view text) {
   }
   if (begin == 0) return {};
   const size_t command = begin;
-  while (mistake != "no_spaces" && begin < text.size() && text[begin] == ' ') ++begin;
+  const auto space = [](char c) { return c == ' ' || (mistake == "white_space" && (c == '\n' || c == '\t')); };
+  while (mistake != "no_spaces" && begin < text.size() && space(text[begin])) ++begin;
   if (begin == text.size() || text[begin] != '{') {
     if (mistake == "cut" && command > 6) return wrong_boxed<mistake>(text.substr(0, command - 6));
     if (mistake == "no_braces") return text.substr(begin);
@@ -121,6 +128,7 @@ bool wrong_same(std::string_view a, std::string_view b) {
                     cleaned.end());
     if (mistake == "decimal_fraction" && cleaned == "1.5/3") cleaned = "15/30";
     if (mistake == "no_plus" && cleaned.starts_with('+')) cleaned = "none";
+    if (mistake == "two_signs" && cleaned.starts_with("++")) cleaned.erase(0, 1);
     if (mistake == "no_bare_point" && cleaned.ends_with('.')) cleaned = "none";
     if (mistake == "point_first" && point == 0 && !cleaned.empty()) cleaned = "0" + cleaned;
     if (mistake == "no_signed_fraction" && slash != cleaned.npos && cleaned.starts_with('-')) cleaned = "none";
@@ -150,6 +158,10 @@ bool wrong_same(std::string_view a, std::string_view b) {
   if (mistake == "tolerance") return difference < 1e-2;
   if (mistake == "tight") return difference < 1e-9;
   if (mistake == "doubles") return difference == 0;
+  if (mistake == "long_double") {
+    return static_cast<long double>(x->numerator) * static_cast<long double>(y->denominator) ==
+           static_cast<long double>(y->numerator) * static_cast<long double>(x->denominator);
+  }
   if (mistake == "narrow" || mistake == "refuses") {
     int64_t left = 0, right = 0;
     const bool first = __builtin_mul_overflow(x->numerator, y->denominator, &left);
