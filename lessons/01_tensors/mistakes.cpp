@@ -22,6 +22,8 @@ kit::Mistakes<&Impl::offset_of> offset_mistakes() {
        wrong_offset<"skips_repeated">},
       {"offset_three_dims", "01.3", "right for three dims only: loop over all shape.rank() of them",
        wrong_offset<"three_dims">},
+      {"offset_first_three", "01.3", "right for three dims only: loop over all shape.rank() of them",
+       wrong_offset<"first_three">},
       {"offset_without_first", "01.3", "dim 0 is left out", wrong_offset<"without_first">},
       {"offset_is_n", "01.3", "this is n itself: right only when the view is contiguous", wrong_offset<"is_n">},
       {"offset_last_is_1", "01.3", "the last stride is not always 1: multiply its index by strides.back()",
@@ -43,6 +45,7 @@ kit::Mistakes<&Impl::matmul> matmul_mistakes() {
        wrong_matmul<"no_rest_of_k">},
       {"matmul_resets", "01.4", "only the last block of k counts: c is set to 0 once, before all blocks",
        wrong_matmul<"reset_each_block">},
+      {"matmul_k_from_1", "01.4", "the first product of each sum is left out: k begins at 0", wrong_matmul<"k_from_1">},
       {"matmul_overlaps", "01.4", "columns are added more than once: j0 grows by as many columns as a block has",
        wrong_matmul<"overlapping">},
   };

@@ -24,6 +24,8 @@ Tensor wrong_transpose(const Tensor& x, int dim0, int dim1) {
     return normalize_dim(dim, rank, "transpose");
   };
   int a = dim_of(dim0), b = dim_of(dim1);
+  if (mistake == "last_for_all" && dim1 < 0) b = rank - 1;
+  if (mistake == "first_for_all" && dim0 < 0) a = rank > 1 ? rank - 2 : 0;
   if (mistake == "last_two") a = std::max(0, rank - 2), b = rank - 1;
   if (mistake == "empty_made_anew" && x.numel() == 0) return Tensor::zeros({0}, x.dtype());
   if (mistake == "copies" || (mistake == "copies_views" && !x.contiguous())) return x.clone().view_transpose(a, b);
@@ -109,6 +111,7 @@ const kit::Mutants<Impl> of_broadcast_shapes(
      {"broadcast_multiples", "01.2", "a multiple does not fit", wrong_broadcast<"multiples">},
      {"broadcast_a_only", "01.2", "these two shapes fit", wrong_broadcast<"a_only">},
      {"broadcast_equal_ranks", "01.2", "these two shapes fit", wrong_broadcast<"equal_ranks">},
+     {"broadcast_foreign", "01.2", "not of this type: use fail(", wrong_broadcast<"foreign">},
      {"broadcast_no_words", "01.2", "its text must name", wrong_broadcast<"no_words">},
      {"broadcast_exchanged_words", "01.2", "its text must name", wrong_broadcast<"exchanged_words">},
      {"broadcast_always_add", "01.2", "its text must name", wrong_broadcast<"always_add">},
@@ -146,6 +149,8 @@ const kit::Mutants<Impl> of_view_transpose(
      {"transpose_last_two", "01.1", "these are the last two dims", wrong_transpose<"last_two">},
      {"transpose_reversed", "01.1", "all dims are in reversed order", wrong_transpose<"reversed">},
      {"transpose_raw_dims", "01.1", "a negative dim counts from the end", wrong_transpose<"raw_dims">},
+     {"transpose_last_for_all", "01.1", "a negative dim counts from the end", wrong_transpose<"last_for_all">},
+     {"transpose_first_for_all", "01.1", "a negative dim counts from the end", wrong_transpose<"first_for_all">},
      {"transpose_wraps_around", "01.1", "a dim that does not exist is accepted", wrong_transpose<"wraps_around">},
      {"transpose_one_past", "01.1", "a dim that does not exist is accepted", wrong_transpose<"one_past">},
      {"transpose_clamped", "01.1", "a dim that does not exist is accepted", wrong_transpose<"clamped">},

@@ -1,6 +1,7 @@
 #pragma once
 // Wrong answers to lesson 1: those of mistakes.cpp, and those of mutants.cpp for which code of a check finds the words.
 #include <algorithm>
+#include <stdexcept>
 
 #include "lessons/01_tensors/checks.h"
 
@@ -23,6 +24,7 @@ Shape wrong_broadcast(const Shape& a, const Shape& b, const char* op) {
     if (mistake == "multiples" && x && y && (x % y == 0 || y % x == 0)) fits = true;
     if (mistake == "a_only") fits = x == y || x == 1;
     if (!fits) {
+      if (mistake == "foreign") throw std::invalid_argument(op);
       if (mistake == "no_words") fail("these shapes are wrong");
       if (mistake == "exchanged_words") fail("{}: shapes {} and {} do not broadcast", op, b, a);
       if (mistake == "always_add") fail("add: shapes {} and {} do not broadcast", a, b);
@@ -40,6 +42,8 @@ template <Name mistake>
 int64_t wrong_offset(int64_t n, const Shape& shape, const Strides& strides) {
   int64_t offset = 0;
   if (mistake == "is_n") return n;
+  if (mistake == "first_three" && shape.rank() > 3)
+    return n / (shape[1] * shape[2]) * strides[0] + n / shape[2] % shape[1] * strides[1] + n % shape[2] * strides[2];
   if (mistake == "narrow_index") n = static_cast<int32_t>(n);
   for (int i = 0; i < shape.rank(); ++i) {
     const int d = mistake == "first_fastest" ? i : shape.rank() - 1 - i;
@@ -78,7 +82,7 @@ void wrong_matmul(View c, View a, View b) {
     for (int64_t j0 = 0; j0 < last_n; j0 += mistake == "overlapping" ? block : 4 * block) {
       const int64_t k1 = std::min(k0 + block, K), j1 = std::min(j0 + 4 * block, end);
       for (int64_t i = 0; i < M; ++i) {
-        for (int64_t k = k0; k < k1; ++k) {
+        for (int64_t k = mistake == "k_from_1" && k0 == 0 ? 1 : k0; k < k1; ++k) {
           if (mistake == "skips_zeros" && pa[i * K + k] == 0) continue;
           for (int64_t j = j0; j < j1; ++j) pc[i * N + j] += pa[i * K + k] * pb[k * N + j];
         }

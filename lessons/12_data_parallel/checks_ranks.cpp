@@ -96,12 +96,9 @@ void check_token_mean(Grader& g, const Impl& impl) {
            "tokens[r] is 0, not whether the mean is nan");
   const Tensor infinite = Tensor::full({2}, INFINITY, f64), two = Tensor::full({2}, 2, f64);
   g.equal("gradients inf and 2, tokens 3 1", impl.token_weighted_mean({infinite, two}, {3, 1}), infinite);
-  g.expect_error(
-      "two ranks without tokens",
-      [&] {
-        impl.token_weighted_mean({Tensor::full({}, NAN, f64), Tensor::full({}, NAN, f64)}, {0, 0});
-      },
-      "");
+  g.expect_error("two ranks without tokens", [&] {
+    impl.token_weighted_mean({Tensor::full({}, NAN, f64), Tensor::full({}, NAN, f64)}, {0, 0});
+  });
   g.note("losses and gradients, ranks without tokens, none at all");
 }
 

@@ -56,14 +56,8 @@ bool runs(Grader& g, const std::string& input, const std::function<void()>& call
 }
 
 void refuses(Grader& g, const std::string& input, const std::function<void()>& call) {
-  bool refused = false;
-  try {
-    call();
-  } catch (const Error&) {
-    refused = true;
-  }
-  g.expect(refused, input, refused ? "an Error" : "no error", "an Error",
-           "refuse what cannot be right: check(condition, \"what is wrong\"), before anything is changed");
+  g.expect_error(input, call, "",
+                 "refuse what cannot be right: check(condition, \"what is wrong\"), before anything is changed");
 }
 
 Tensor random_tensor(const Shape& shape, uint64_t seed, DType dtype) {

@@ -109,20 +109,27 @@ bool Grader::expect(bool ok, const std::string& input, const std::string& got, c
   return !failed_ && judge(ok, {input, got, want}, diagnosis);
 }
 
-bool Grader::expect_error(const std::string& input, const std::function<void()>& call, const std::string& words) {
-  std::string got = "no error";
-  bool thrown = false;
+const char* const kForeignError =
+    "an error is right, but not of this type: use fail(\"...\"), or check(condition, \"...\")";
+
+bool Grader::expect_error(const std::string& input, const std::function<void()>& call, const std::string& words,
+                          const std::string& advice) {
+  const std::string want = words.empty() ? "an error" : fmt::format("an error that says \"{}\"", words);
   try {
     call();
   } catch (const Error& error) {
-    thrown = true;
-    got = error.what();
+    const std::string got = error.what();
+    return expect(
+        got.find(words) != std::string::npos, input, got, want,
+        fmt::format("it is refused, as it must be, but the text of the error does not contain \"{}\"", words));
+  } catch (const Todo&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    return expect(false, input, describe_exception(), want, kForeignError);
   }
-  return expect(
-      thrown && got.find(words) != std::string::npos, input, got,
-      words.empty() ? "an error" : fmt::format("an error that says \"{}\"", words),
-      thrown ? fmt::format("it is refused, as it must be, but the text of the error does not contain \"{}\"", words)
-             : "refuse what cannot be right: check(condition, \"name: ...\")");
+  return expect(false, input, "no error", want, advice);
 }
 
 bool Grader::judge(bool ok, Case shown, const std::string& diagnosis) {

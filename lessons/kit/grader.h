@@ -35,8 +35,10 @@ class Grader {
   // For anything other than values.
   bool expect(bool ok, const std::string& input, const std::string& got, const std::string& want,
               const std::string& diagnosis = "");
-  // `call` must throw pg::Error with a text that contains `words`; "" accepts every text.
-  bool expect_error(const std::string& input, const std::function<void()>& call, const std::string& words);
+  // `call` must throw pg::Error with a text that contains `words`; "" accepts every text. `advice` is what to say if it
+  // throws nothing.
+  bool expect_error(const std::string& input, const std::function<void()>& call, const std::string& words = "",
+                    const std::string& advice = "refuse what cannot be right: check(condition, \"name: ...\")");
   // Text shown after an ok instead of "N comparisons, worst error …".
   void note(const std::string& text) { note_ = text; }
 
@@ -68,6 +70,9 @@ Outcome grade(const std::function<void(Grader&)>& body, bool shows_cases = false
 
 // The current exception: "an exception: " and its text, or its type if it is no std::exception.
 std::string describe_exception();
+
+// What to say of an exception that is no pg::Error, where an error is right.
+extern const char* const kForeignError;
 
 // Whether speed may be judged: an optimised build without sanitizers.
 bool optimized_build();

@@ -223,6 +223,9 @@ TEST_CASE("an error with other words is told from no error", "[kit]") {
   none.expect_error(
       "x", [] {}, "dim");
   CHECK(none.outcome().diagnosis.find("refuse what cannot be right") != std::string::npos);
-  CHECK(any.expect_error(
-      "x", [] { fail("axis out of range"); }, ""));
+  CHECK(any.expect_error("x", [] { fail("axis out of range"); }));
+  CHECK(!any.expect_error("x", [] { throw std::invalid_argument("axis"); }));
+  CHECK(any.outcome().diagnosis == kForeignError);
+  CHECK(any.outcome().failure.got == "an exception: axis");
+  CHECK(grade([](Grader& g) { g.expect_error("x", [] { TODO("x"); }); }).state == State::todo);
 }
