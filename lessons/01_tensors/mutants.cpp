@@ -118,7 +118,7 @@ const kit::Mutants<Impl> of_broadcast_shapes(
      {"right_backwards", "01.2", "ok", right_backwards}});
 const kit::Mutants<Impl> of_matmul(
     &Impl::matmul, matmul_mistakes(),
-    {{"matmul_border", "01.4", "are right: does a loop end", wrong_matmul<"border">},
+    {{"matmul_border", "01.4", "and these are 0: does a loop end", wrong_matmul<"border">},
      {"matmul_crashes", "01.4", "an index outside its memory",
       [](View c, View, View) -> void {
         for (int64_t i = 0;; ++i) c.as<float>()[i << 20] = 0;  // walks off the end

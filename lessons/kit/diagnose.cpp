@@ -105,9 +105,17 @@ Text not_finite(const Value& got, const Value& want) {
   }
   return {};
 }
-Text zeros(const Value& got, const Value&) {
-  const bool all_zero = std::all_of(got.v.begin(), got.v.end(), [](double x) { return x == 0; });
-  return all_zero ? Text("yours is all zeros: was the result ever written?") : Text();
+bool has_fractions(const Value& x) {
+  return std::any_of(x.v.begin(), x.v.end(), [](double v) { return std::isfinite(v) && v != std::trunc(v); });
+}
+Text zeros(const Value& got, const Value& want) {
+  if (!std::all_of(got.v.begin(), got.v.end(), [](double x) { return x == 0; })) return {};
+  if (!has_fractions(want)) return "yours is all zeros: was the result ever written?";
+  return "yours is all zeros: was the result ever written? Or is it a division of whole numbers, as 3 / 7, which is 0?";
+}
+Text truncated(const Value& got, const Value& want) {
+  if (!has_fractions(want) || !same(got, map(want, [](double x) { return std::trunc(x); }))) return {};
+  return "what stands behind the point is cut off: a division of whole numbers does that, 5 / 3 is 1";
 }
 Text sign_flipped(const Value& got, const Value& want) {
   return same(got, scaled(want, -1)) ? Text("the sign is flipped") : Text();
@@ -194,22 +202,26 @@ Text border_missed(const Value& got, const Value& want) {
                            ? std::abs(*std::max_element(want.v.begin(), want.v.end(),
                                                         [](double a, double b) { return std::abs(a) < std::abs(b); }))
                            : 1;
-  const auto right_except = [&](auto&& border) {  // the border is wrong, everything else is right
-    bool border_wrong = false;
+  // Whether the border is wrong and everything else is right. Then `asks` is a question if nothing was written there.
+  std::string asks;
+  const auto right_except = [&](auto&& border) {
+    bool border_wrong = false, zeros = true;
     for (size_t i = 0; i < want.v.size(); ++i) {
       if (std::abs(got.v[i] - want.v[i]) <= 1e-6 * scale) continue;
       const int64_t n = static_cast<int64_t>(i);
       if (!border(n % (rows * columns) / columns, n % columns)) return false;
       border_wrong = true;
+      zeros &= got.v[i] == 0;
     }
+    asks = zeros ? ", and these are 0: does a loop end one step early?" : "";
     return border_wrong;
   };
   if (rows > 2 && right_except([&](int64_t r, int64_t) { return r == rows - 1; }))
-    return "all rows but the last are right: does a loop end one step early?";
+    return "all rows but the last are right" + asks;
   if (rows > 2 && right_except([&](int64_t r, int64_t) { return r == 0; })) return "all rows but the first are right";
   const char* what = want.shape.rank() < 2 ? "elements" : "columns";
   if (columns > 2 && right_except([&](int64_t, int64_t c) { return c == columns - 1; }))
-    return fmt::format("all {} but the last are right: does a loop end one step early?", what);
+    return fmt::format("all {} but the last are right", what) + asks;
   if (columns > 2 && right_except([&](int64_t, int64_t c) { return c == 0; }))
     return fmt::format("all {} but the first are right", what);
   return {};
@@ -224,8 +236,8 @@ Text other_order(const Value& got, const Value& want) {
 
 // The first match is reported, so specific mistakes precede general ones.
 constexpr Text (*kCatalogue[])(const Value&, const Value&) = {
-    not_finite, zeros,         sign_flipped,    twice,           times_n,   transposed_square, reversed,
-    off_by_one, border_missed, constant_factor, constant_offset, sign_lost, other_order,
+    not_finite, zeros,      truncated,     sign_flipped,    twice,           times_n,   transposed_square,
+    reversed,   off_by_one, border_missed, constant_factor, constant_offset, sign_lost, other_order,
 };
 
 }  // namespace

@@ -45,6 +45,9 @@ TEST_CASE("diagnose names factors", "[kit]") {
   CHECK(says(mapped([](double x) { return x + 0.5; }), "every number is expected + 0.5"));
   CHECK(says(mapped([](double x) { return std::abs(x); }), "the sign is lost"));
   CHECK(says(mapped([](double) { return 0.0; }), "all zeros"));
+  const Value shares({2}, {5.0 / 3, 0.75});
+  CHECK(says(Value({2}, {0, 0}), "3 / 7, which is 0", shares));
+  CHECK(says(Value({2}, {1, 0}), "5 / 3 is 1", shares));
   CHECK(says(mapped([](double x) { return x == 7 ? NAN : x; }), "inf or nan"));
 }
 
@@ -69,6 +72,9 @@ TEST_CASE("diagnose names places", "[kit]") {
   Value border = kWant;
   for (int c = 0; c < 4; ++c) border.v[8 + c] = 100 + c * c;
   CHECK(says(border, "all rows but the last"));
+  CHECK(!says(border, "ends one step early"));
+  for (int c = 0; c < 4; ++c) border.v[8 + c] = 0;
+  CHECK(says(border, "all rows but the last are right, and these are 0: does a loop end one step early?"));
   border = kWant;
   for (int r = 0; r < 3; ++r) border.v[r * 4 + 3] = 100 + r * r;
   CHECK(says(border, "all columns but the last"));
