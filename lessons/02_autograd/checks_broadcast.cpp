@@ -24,6 +24,7 @@ void check_pass_summed(Grader& g, const Impl& impl) {
     for (const bool first : {false, true}) {  // b is input 1, then input 0; its gradient doubles
       const Tensor z = first ? add(impl, b, x) : add(impl, x, b), dz = Tensor::full(z.shape(), 1, dtype);
       dz.copy_from(random_like(z, random));
+      if (result == Shape{5, 7}) dz.copy_from(kit::with_zero_row(dz));
       if (dz.numel() == 40 * 3) dz.copy_from(dz * 1e3);
       if (shape == Shape{3} && result == Shape{1, 3}) dz.view_slice(1, 0, 1).fill(INFINITY);
       const std::string input = fmt::format("b {} stretched to {}: db", shape, result);

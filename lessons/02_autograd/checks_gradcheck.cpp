@@ -123,6 +123,8 @@ void check_gradcheck(Grader& g, const Impl& impl) {
   judge(
       "exp(3x)", [](auto in) { return pg::exp(in[0] * 3.0); }, {x}, true, kSlope);
   judge(
+      "exp(3x) at 0", [](auto in) { return pg::exp(in[0] * 3.0); }, {Tensor::zeros({2, 3}, f64)}, true, kSlope);
+  judge(
       "matmul, right", [](auto in) { return pg::matmul(in[0], in[1]); }, {square, other}, true,
       "a right backward is called wrong: restore each element before you go on to the next");
   judge(

@@ -52,6 +52,11 @@ void check_softmax(Grader& g, const Impl& impl) {
   const Tensor through = pg::softmax(x.detach()) * dy;
   g.equal("the same, random dy: dx", x.grad(), through - pg::softmax(x.detach()) * sum(through, {-1}, true),
           {.mistakes = mistakes});
+  const Tensor scores = large.clone().set_requires_grad();
+  backward(impl.softmax(scores), Tensor::from<double>(std::vector<double>{1, 2, 3, 1, 2, 3, 1, 2, 3}, {3, 3}));
+  const double slope = p * (1 - p);
+  g.equal("x = {{1000, 1001, -10000}, {0, 0, 0}, {-1000, -1001, -10000}}, dy = {1, 2, 3} for each row: dx",
+          scores.grad(), Value({3, 3}, {-slope, slope, 0, -1. / 3, 0, 1. / 3, -slope, slope, 0}));
   g.note(fmt::format("{} tensors, scores of 1000 and of -inf, the gradient", std::size(cases)));
 }
 
@@ -82,6 +87,7 @@ void check_cross_entropy_backward(Grader& g, const Impl& impl) {
                       {"a transposed view", normal({2, 5}).view_transpose(0, 1), {1, 0, 0, 1, 1}},
                       {"one row", normal({1, 4}), {3}},
                       {"a vocabulary of one", normal({5, 1}), {0, 0, 0, 0, 0}},
+                      {"equal scores", Tensor::zeros({2, 3}, f64), {2, 0}},
                       {"scores of 1000", far, {1, 1}},
                       {"a score of -inf", masked, {2}},
                       {"random, in f32", normal({4, 3}, f32), {2, 0, 1, 1}}};
@@ -176,7 +182,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "they broadcast over the row."},
        .solution = {"tensor/cpu/softmax.cpp", "void softmax("},
        .run = check_softmax,
-       .harmless = {{{"rank 0", "rank 1", "rank 4"}, "x is [R, V]"}}},
+       .harmless = {{"only positive", "probabilities are never negative"},
+                    {{"rank 0", "rank 1", "rank 4"}, "x is [R, V]"}}},
       {.id = "03.2",
        .title = "backward of cross-entropy",
        .piece = kit::piece<&Impl::cross_entropy_backward>("cross_entropy_backward"),
@@ -220,7 +227,8 @@ std::vector<kit::Check<Impl>> checks() {
             "ranking with the mass so far, and zero every token that begins at or past top_p; divide by the sum."},
        .solution = {"tensor/sample.cpp", "std::vector<double> filtered_probs("},
        .run = check_filtered_probs,
-       .harmless = {{"no elements", "there is no token to draw from"}}},
+       .harmless = {{"only positive", "probabilities are never negative"},
+                    {"no elements", "there is no token to draw from"}}},
       {.id = "03.5",
        .title = "drawing a token",
        .piece = kit::piece<&Impl::sample_token>("sample_token"),

@@ -37,6 +37,8 @@ void check_filtered_probs(Grader& g, const Impl& impl) {
     SampleOptions options;
     std::vector<double> want;
   };
+  std::vector<double> first21(40, 0);
+  std::fill_n(first21.begin(), 21, 1. / 21);
   const Row rows[] = {
       {"logits {1, 3, 2, 0, -1}, temperature 0.5", logits, {.temperature = 0.5}, plain_probs(logits, 0.5)},
       {"the same logits, top_k 2", logits, {.top_k = 2}, keep(p, {1, 2})},
@@ -55,6 +57,7 @@ void check_filtered_probs(Grader& g, const Impl& impl) {
       {"logits {-2000, -2001}", {-2000, -2001}, {}, plain_probs({1, 0}, 1)},
       {"logits {1, 2, 2, 0}, top_k 1: both best stay", {1, 2, 2, 0}, {.top_k = 1}, {0, 0.5, 0.5, 0}},
       {"logits {0, 0, 0, 0}, top_p 0.5", {0, 0, 0, 0}, {.top_p = 0.5}, {0.5, 0.5, 0, 0}},
+      {"40 logits of 0, top_p 0.51", std::vector<double>(40), {.top_p = 0.51}, first21},
       {"logits {0, -inf, log 3}, top_k 2", {0, -INFINITY, std::log(3)}, {.top_k = 2}, {0.25, 0, 0.75}},
       {"one logit, every filter", {-7}, {.temperature = 0.1, .top_k = 1, .top_p = 0.1}, {1}}};
   for (const Row& row : rows) {

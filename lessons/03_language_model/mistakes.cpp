@@ -195,7 +195,9 @@ std::vector<double> wrong_filter(std::span<const double> logits, const SampleOpt
   std::vector<size_t> order(n);  // most probable first
   std::iota(order.begin(), order.end(), size_t{0});
   if (mistake == "last_of_equals" || mistake == "no_ties_last") std::reverse(order.begin(), order.end());
-  if (mistake != "first_ids")
+  if (mistake == "unstable")
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
+  else if (mistake != "first_ids")
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
   double largest = *std::max_element(logits.begin(), logits.end());
   if (mistake == "overflows") largest = 0;
@@ -275,6 +277,9 @@ const FilterMistakes& filter_mistakes() {
        wrong_filter<"overflows">},
       {"filter_no_ties", "03.4", "those equal to the k-th largest stay as well", wrong_filter<"no_ties">},
       {"filter_last_of_equals", "03.4", "of equal ones the smaller id is ranked first", wrong_filter<"last_of_equals">},
+      {"filter_unstable", "03.4",
+       "std::sort puts many equal ones in any order: std::stable_sort, or compare ids as well",
+       wrong_filter<"unstable">},
       {"filter_no_ties_last", "03.4", "those equal to the k-th largest stay as well", wrong_filter<"no_ties_last">},
       {"filter_past_p", "03.4", "p is reached exactly by two of them: stop there", wrong_filter<"past_p">},
       {"filter_one_past_p", "03.4", "one too many are kept: stop once the mass has reached p",

@@ -23,10 +23,20 @@ using kit::Grader;
 // One comparison. Returns whether the check goes on.
 bool compare_attention(Grader& g, const Impl& impl, const std::string& name, const Qkv& x) {
   const Qkv plain = map(x, [](const Tensor& t) { return t.detach(); });
-  return g.equal(
-      fmt::format("q, k, v {} in {}, {}", x.q.shape(), x.q.dtype(), name), impl.attention(x.q, x.k, x.v).detach(),
-      pg::attention(plain.q, plain.k, plain.v),
-      {.rtol = tolerance(x.q), .mistakes = kit::results_of(attention_mistakes(), plain.q, plain.k, plain.v)});
+  const std::string input = fmt::format("q, k, v {} in {}, {}", x.q.shape(), x.q.dtype(), name);
+  const Tensor got = impl.attention(x.q, x.k, x.v);
+  if (!g.equal(input, got.detach(), pg::attention(plain.q, plain.k, plain.v),
+               {.rtol = tolerance(x.q), .mistakes = kit::results_of(attention_mistakes(), plain.q, plain.k, plain.v)}))
+    return false;
+  if (!got.requires_grad()) return true;  // kit/contract.h compares the tape
+  const Tensor dout = random_qkv(got.shape(), 58, got.dtype()).q;
+  backward(got, dout);
+  const AttentionGrads want = reference().attention_backward(dout, plain.q, plain.k, plain.v);
+  const auto judge = [&](const char* part, const Tensor& leaf, const Tensor& gradient) {
+    return g.equal(fmt::format("{}: the gradient of {}", input, part), has_grad(leaf) ? leaf.grad() : zeros_like(leaf),
+                   gradient, {.rtol = tolerance(x.q), .gradient = true});
+  };
+  return judge("q", x.q, want.dq) && judge("k", x.k, want.dk) && judge("v", x.v, want.dv);
 }
 
 void check_attention(Grader& g, const Impl& impl) {
@@ -50,7 +60,10 @@ void check_attention(Grader& g, const Impl& impl) {
                           "scores, before the softmax"
                         : "the future leaks into the past"))
     return;
-  if (!compare_attention(g, impl, "random, on the tape", map(random_qkv({3, 1, 7, 5}, 48), leaf)) ||
+  const Qkv few = random_qkv({3, 1, 7, 5}, 48), scaled{leaf(few.q * 60.0), leaf(few.k / 60.0), leaf(few.v)};
+  if (!compare_attention(g, impl, "random, on the tape", map(few, leaf)) ||
+      !compare_attention(g, impl, "large queries and small keys, on the tape", scaled) ||
+      !compare_attention(g, impl, "a query, a key and a value of 0", map(few, kit::with_zero_row)) ||
       !compare_attention(g, impl, "random", random_qkv({2, 3, 5, 1}, 53)) ||
       !compare_attention(g, impl, "one position", random_qkv({2, 3, 1, 5}, 54)) ||
       !compare_attention(g, impl, "[B, T, H, D] with two dims exchanged", map(random_qkv({2, 5, 3, 7}, 55), strided)) ||
@@ -59,7 +72,7 @@ void check_attention(Grader& g, const Impl& impl) {
       !compare_attention(g, impl, "no rows", random_qkv({0, 2, 3, 5}, 56)) ||
       !compare_attention(g, impl, "random", random_qkv({1, 2, 7, 3}, 57, f32)))
     return;
-  g.note("9 tensors, and the future changes nothing");
+  g.note("11 tensors, and the future changes nothing");
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ void check_attention_backward(Grader& g, const Impl& impl) {
                       {"one position", random_qkv({1, 3, 1, 2}, 62)},
                       {"[B, T, H, D] with two dims exchanged", map(random_qkv({2, 5, 3, 7}, 63), turned)},
                       {"large values", large},
+                      {"a query, a key and a value of 0", map(random_qkv({1, 2, 5, 3}, 67), kit::with_zero_row)},
                       {"no rows", random_qkv({0, 2, 3, 5}, 65)},
                       {"random", random_qkv({1, 2, 7, 3}, 66, f32)}};
   for (const auto& [name, x] : rows) {
@@ -85,6 +86,7 @@ void check_layer_norm_backward(Grader& g, const Impl& impl) {
   };
   Tensor flat = normal({3, 4});
   flat.view_select(0, 1).fill(2);
+  flat.view_select(0, 2).fill(0);
   if (!judge("random", normal({6, 5}), 0.1) || !judge("random", normal({4, 7}), 1e-5) ||
       !judge("one row", normal({1, 3}), 1e-5) ||
       !judge("a transposed view", normal({7, 3}).view_transpose(0, 1), 1e-3) ||

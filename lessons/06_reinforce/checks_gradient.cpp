@@ -80,6 +80,7 @@ void check_token_log_prob(Grader& g, const Impl& impl) {
   compare_log_prob(g, impl, "logits {{1000, 0}, {0, 1000}}, ids 0 0", numbers({1000, 0, 0, 1000}, {2, 2}), {0, 0});
   compare_log_prob(g, impl, "logits {{1000, 999}, {-1000, -1001}}, ids 1 0", numbers({1000, 999, -1000, -1001}, {2, 2}),
                    {1, 0});
+  compare_log_prob(g, impl, "logits {{0, 0, 0}, {1, 2, 3}}, ids 1 2", numbers({0, 0, 0, 1, 2, 3}, {2, 3}), {1, 2});
   compare_log_prob(g, impl, "logits [1, 7], random; id 5", normal({1, 7}, 80), {5});
   compare_log_prob(g, impl, "logits [3, 1]: one token, p = 1", normal({3, 1}, 81), {0, 0, 0});
   compare_log_prob(g, impl, "logits [3, 4], not contiguous; ids 3 0 1", kit::strided(normal({3, 4}, 82)), {3, 0, 1});
@@ -100,6 +101,8 @@ void check_reinforce_loss(Grader& g, const Impl& impl) {
   compare_loss(g, impl, "[2, 3], log_prob = -inf where the mask is 0", endless, gains, flags(some, {2, 3}));
   compare_loss(g, impl, "[2, 3], advantage inf and nan where the mask is 0", plain, unknown, flags(some, {2, 3}));
   compare_loss(g, impl, "[2, 3], both", endless, unknown, flags(some, {2, 3}));
+  compare_loss(g, impl, "[3, 2], an episode without a step", negative({3, 2}, 97), normal({3, 2}, 98),
+               flags({1, 1, 0, 0, 1, 0}, {3, 2}));
   compare_loss(g, impl, "[5, 2], no step counts", negative({5, 2}, 75), normal({5, 2}, 76), Tensor::zeros({5, 2}, u8));
   compare_loss(g, impl, "[1, 5], every step counts", negative({1, 5}, 68), normal({1, 5}, 69),
                Tensor::ones({1, 5}, u8));

@@ -102,6 +102,8 @@ Tensor weighted_sums(const Tensor& rewards, const std::function<double(int64_t, 
 void check_return_to_go(Grader& g, const Impl& impl) {
   compare_returns(g, impl, "rewards [3, 5], random, gamma 0.9", normal({3, 5}, 65), 0.9);
   compare_returns(g, impl, "rewards [2, 7], random, gamma 0.5", normal({2, 7}, 70), 0.5);
+  compare_returns(g, impl, "rewards {{0, 0, 0}, {1, 2, 3}}, gamma 0.5", Tensor::from(Numbers{0, 0, 0, 1, 2, 3}, {2, 3}),
+                  0.5);
   compare_returns(g, impl, "rewards [2, 1], random, gamma 0.5", normal({2, 1}, 85), 0.5);
   compare_returns(g, impl, "rewards [1, 4], random, gamma 0", normal({1, 4}, 86), 0);
   compare_returns(g, impl, "rewards [1, 4], random, gamma 1", normal({1, 4}, 86), 1);
@@ -116,8 +118,8 @@ void check_advantage(Grader& g, const Impl& impl) {
   compare_baseline(g, impl, "decay 0.5, batches {4, 8}, {1, 3}, {0, 0}: ", 0.5,
                    {batch({4, 8}), batch({1, 3}), batch({0, 0})});
   compare_baseline(g, impl, "decay 0.9, batches [3], [1], [2, 3], [5, 1], [], [2, 1, 3, 1]: ", 0.9,
-                   {normal({3}, 90), batch({500}), normal({2, 3}, 91), kit::strided(normal({5, 1}, 92)), normal({}, 95),
-                    normal({2, 1, 3, 1}, 96)});
+                   {normal({3}, 90), batch({500}), kit::with_zero_row(normal({2, 3}, 91)),
+                    kit::strided(normal({5, 1}, 92)), normal({}, 95), normal({2, 1, 3, 1}, 96)});
   compare_baseline(g, impl, "decay 0, batches [2, 5] and [1, 3] in f32: ", 0,
                    {normal({2, 5}, 93, f32), normal({1, 3}, 94, f32)}, kSingle);
   g.note("three baselines, each batch judged by those before it");
@@ -134,6 +136,7 @@ void check_kl(Grader& g, const Impl& impl) {
     compare_kl(g, impl, fmt::format("log_prob, ref_log_prob {}", shape), log_prob(shape), reference(shape));
   }
   compare_kl(g, impl, "[2, 3], not contiguous", kit::strided(log_prob({2, 3})), kit::strided(reference({2, 3})));
+  compare_kl(g, impl, "[2, 3], a row of 0", kit::with_zero_row(log_prob({2, 3})), reference({2, 3}));
   compare_kl(g, impl, "[2, 3] in f32", log_prob({2, 3}, f32), reference({2, 3}, f32), kSingle);
   compare_kl(g, impl, "log_prob -300 -5, ref -301 -200", numbers({-300, -5}), numbers({-301, -200}));
   compare_kl(g, impl, "log_prob -1, ref -infinity", numbers({-1, -2}), numbers({-INFINITY, -1}));

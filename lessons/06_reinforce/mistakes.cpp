@@ -36,6 +36,8 @@ kit::Mistakes<&Impl::token_log_prob> log_prob_mistakes() {
        [](T x, T ids) { return x.numel() == 0 ? right_log_prob(x, ids) : moved_log_prob(x, amax(x.detach()), ids); }},
       {"log_prob_over_rows", "06.1", "the softmax is over the rows (dim 0); it is over the V tokens of each row",
        [](T x, T ids) { return pick(log_softmax(x, 0), ids); }},
+      {"log_prob_base_2", "06.1", "this is log2: the logarithm of probabilities is log, of base e",
+       [](T x, T ids) { return right_log_prob(x, ids) / std::log(2.0); }},
       {"log_prob_sum", "06.1", "one number for each row: do not add them up",
        [](T x, T ids) { return sum(right_log_prob(x, ids)); }},
       {"log_prob_mean", "06.1", "one number for each row: do not take their mean",
@@ -78,6 +80,10 @@ kit::Mistakes<&Impl::reinforce_loss> loss_mistakes() {
       {"loss_by_steps_of_row", "06.2",
        "each episode is divided by its own number of steps, so steps of long episodes count less; divide by B",
        [](T lp, T a, T mask) { return neg(mean(sum(product(lp, a, mask), {1}) / sum(mask.to(lp.dtype()), {1}))); }},
+      {"loss_episodes_with_steps", "06.2", "B is the number of all episodes, of those without a step too",
+       [](T lp, T a, T mask) {
+         return loss(product(lp, a, mask), lp.numel() == 0 ? episodes(lp) : sum(amax(mask.to(f64), {1})).item());
+       }},
       {"loss_all_slots", "06.2", "divided by B·T in place of B",
        [](T lp, T a, T mask) { return loss(product(lp, a, mask), static_cast<double>(lp.numel())); }},
       {"loss_by_time", "06.2", "divided by T in place of B",
@@ -161,6 +167,10 @@ kit::Mistakes<&Impl::advantage> advantage_mistakes() {
       {"advantage_moving_mean", "06.4",
        "sum = decay·sum + (1 - decay)·mean begins at 0 and is too small at first: decay·sum + mean, divided by weight",
        [](B b, T x) { return judged(b, x, b.sum, b.decay * b.sum + (1 - b.decay) * batch_mean(x), next_weight(b)); }},
+      {"advantage_exponential_mean", "06.4",
+       "b = decay·b + (1 - decay)·mean begins at 0 and is too small at first: sum = decay·sum + mean, divided by "
+       "weight",
+       [](B b, T x) { return judged(b, x, b.sum, b.decay * b.sum + (1 - b.decay) * batch_mean(x), b.weight); }},
       {"advantage_sum_stays", "06.4", "decay is missing at sum",
        [](B b, T x) { return judged(b, x, usual(b), b.sum + batch_mean(x), next_weight(b)); }},
       {"advantage_last_batch", "06.4", "this is the mean of the last batch alone: sum keeps decay times what it was",

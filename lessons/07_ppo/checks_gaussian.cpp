@@ -97,6 +97,8 @@ void compare_all(Grader& g, const Impl& impl, Compare compare) {
   const Actions plain = random(3, 2, 113);
   compare(g, impl, "mean, actions [3, 2], log_std [2], not contiguous",
           Actions{kit::strided(plain.mean), kit::strided(plain.log_std), kit::strided(plain.taken)});
+  compare(g, impl, "mean, actions [3, 2], a mean of 0, log_std [2]",
+          Actions{kit::with_zero_row(plain.mean), plain.log_std, plain.taken});
   compare(g, impl, "mean 200 -3, actions 205 -3.001, log_std 1 -8",
           Actions{Tensor::from(Numbers{200, -3}, {1, 2}), Tensor::from(Numbers{1, -8}, {2}),
                   Tensor::from(Numbers{205, -3.001}, {1, 2})});
@@ -107,12 +109,12 @@ void compare_all(Grader& g, const Impl& impl, Compare compare) {
 
 void check_log_prob(Grader& g, const Impl& impl) {
   compare_all(g, impl, compare_log_prob);
-  g.note("eight shapes, f32, values and gradients");
+  g.note("nine inputs, f32, values and gradients");
 }
 
 void check_entropy(Grader& g, const Impl& impl) {
   compare_all(g, impl, compare_entropy);
-  g.note("eight shapes, f32, values and gradients");
+  g.note("nine inputs, f32, values and gradients");
 }
 
 }  // namespace pg::lesson07

@@ -90,6 +90,8 @@ void check_clip_loss(Grader& g, const Impl& impl) {
                0.3, kSingle);
   compare_clip(g, impl, "ratio [3, 2], not contiguous; low 0.2, high 0.3", kit::strided(random({3, 2})),
                kit::strided(normal({3, 2}, 95)), 0.2, 0.3);
+  compare_clip(g, impl, "ratio [3, 2], an episode of advantage 0", random({3, 2}),
+               kit::with_zero_row(normal({3, 2}, 97)), 0.2, 0.3);
   compare_clip(g, impl, "ratio [2, 0]: no steps", random({2, 0}), normal({2, 0}, 96), 0.2, 0.3);
   g.note("both signs of A, four ranges, f32, and the gradient");
 }

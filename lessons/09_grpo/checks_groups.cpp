@@ -51,6 +51,9 @@ Tensor large() {
   return kit::strided(Tensor::normal({2, 7}, 0, 500, random, f32));
 }
 const char* const kLarge = "rewards [2, 7] in hundreds, f32, every second element of a tensor";
+// The first of two prompts is solved by nobody.
+Tensor unsolved() { return Tensor::from<double>(std::vector<double>{0, 0, 0, 0, 1, 1}, {2, 3}); }
+const char* const kUnsolved = "rewards {{0, 0, 0}, {0, 1, 1}}";
 // Powers of 2, so that nothing is rounded.
 constexpr double kTiny = 1.0 / (1 << 30);
 Tensor nearly_equal() { return Tensor::from<double>(std::vector<double>{0, kTiny, 0, kTiny}, {1, 4}); }
@@ -86,6 +89,7 @@ void check_group_mean(Grader& g, const Impl& impl) {
   compare("rewards [2, 7], random", w, by_row(w, off_mean));
   compare("rewards {{0, 2^-30, 0, 2^-30}}", nearly_equal(),
           Value({1, 4}, {-kTiny / 2, kTiny / 2, -kTiny / 2, kTiny / 2}));
+  compare(kUnsolved, unsolved(), by_row(unsolved(), off_mean));
   g.equal("two groups of one", impl.group_mean_advantage(Tensor::full({2, 1}, 3, f64)), Tensor::zeros({2, 1}, f64));
   check_equal_groups(g, impl.group_mean_advantage(equal_groups()),
                      "the mean of seven times 0.9 is not 0.9 in floating point: subtract the group's first reward from "
@@ -112,6 +116,7 @@ void check_group_std(Grader& g, const Impl& impl) {
   for (const int ddof : {1, 0}) {
     compare(fmt::format("rewards [2, 7], random, eps 0.05, ddof {}", ddof), w, eps, ddof, by_row(w, scaled(ddof)));
   }
+  compare(std::string(kUnsolved) + ", eps 0.05, ddof 1", unsolved(), eps, 1, by_row(unsolved(), scaled(1)));
   compare("rewards {{0, 2^-30, 0, 2^-30}}, eps 2^-31, ddof 0", nearly_equal(), kTiny / 2, 0,
           Value({1, 4}, {-0.5, 0.5, -0.5, 0.5}));
   compare("two groups of one, ddof 1", Tensor::full({2, 1}, 3, f64), 1e-6, 1, Tensor::zeros({2, 1}, f64));
@@ -137,6 +142,7 @@ void check_leave_one_out(Grader& g, const Impl& impl) {
   g.equal("rewards {{1, 0}, {0.3, 1}}: the paired difference",
           impl.leave_one_out_advantage(Tensor::from<double>(std::vector<double>{1, 0, 0.3, 1}, {2, 2})),
           Value({2, 2}, {1, -1, -0.7, 0.7}));
+  compare(kUnsolved, unsolved(), by_row(unsolved(), off_others));
   compare("two groups of one", Tensor::full({2, 1}, 3, f64), Tensor::zeros({2, 1}, f64));
   check_equal_groups(g, impl.leave_one_out_advantage(equal_groups()),
                      "the mean of six times 0.9 is not 0.9 in floating point: subtract the group's first reward from "

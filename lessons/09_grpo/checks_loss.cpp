@@ -75,8 +75,20 @@ void check_token_ratio(Grader& g, const Impl& impl) {
       {.mistakes = kit::known_gradients(ratio_mistakes(), ones, kit::leaf(endless(now)), endless(old), mask()).at[0]});
   const Tensor one = Tensor::ones({1, 3}, u8), zero = Tensor::zeros({1, 3}, f64);
   const Tensor far = Tensor::from<double>(std::vector<double>{1000, -1000, 15}, {1, 3});
-  compare("log-ratios 1000, -1000, 15", far, zero, one,
-          Value({1, 3}, {std::exp(20.0), std::exp(-20.0), std::exp(15.0)}));
+  for (const DType dtype : {f64, f32}) {  // exp(100) is infinite in f32, exp(1000) in f64
+    const Tensor x = kit::leaf(dtype == f64 ? far : clamp(far, -100, 100).to(f32));
+    const Tensor past = zero.to(dtype), d = Tensor::ones({1, 3}, dtype);
+    const double rtol = dtype == f64 ? 1e-9 : 1e-5, e15 = std::exp(15.0);
+    const auto wrong = kit::known_gradients(ratio_mistakes(), d, x, past, one);
+    const auto ratio = kit::on_leaves(impl.token_ratio, x, past, one);
+    const std::string input = dtype == f64 ? "log-ratios 1000, -1000, 15" : "log-ratios 100, -100, 15, f32";
+    g.equal(input, ratio.result.detach(), Value({1, 3}, {std::exp(20.0), std::exp(-20.0), e15}),
+            {.rtol = rtol, .mistakes = wrong.results});
+    if (g.failed()) return;
+    backward(ratio.result, d);
+    g.equal(input + ": the gradient", ratio.gradient(0), Value({1, 3}, {0, 0, e15}),
+            {.rtol = rtol, .mistakes = wrong.at[0]});
+  }
   compare("log-ratio -1000", far.view_slice(1, 1, 2), zero.view_slice(1, 0, 1), one.view_slice(1, 0, 1),
           Value({1, 1}, {std::exp(-20.0)}));
   g.equal("log_prob, old_log_prob [4, 5] f32, every second element of a tensor",
@@ -109,9 +121,17 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
   backward(infinite.result, ones);
   g.equal("the gradient at log_prob = -inf where mask is 0", infinite.gradient(0), slope);
   const Tensor far = Tensor::from<double>(std::vector<double>{200, -80, 120}, {1, 3});
-  for (const double sign : {1.0, -1.0}) {
-    compare(fmt::format("log-ratios {}, {}, {}: their mean is {}", sign * 200, sign * -80, sign * 120, sign * 80),
-            far * sign, Tensor::zeros({1, 3}, f64), Tensor::ones({1, 3}, u8), Value({1, 1}, {std::exp(sign * 20)}));
+  for (const double scale : {1.0, -1.0, 10.0}) {
+    const Tensor x = kit::leaf(far * scale), zero = Tensor::zeros({1, 3}, f64), one = Tensor::ones({1, 1}, f64);
+    const auto wrong = kit::known_gradients(sequence_mistakes(), one, x, zero, Tensor::ones({1, 3}, u8));
+    const auto ratio = kit::on_leaves(impl.sequence_ratio, x, zero, Tensor::ones({1, 3}, u8));
+    const std::string input =
+        fmt::format("log-ratios {}, {}, {}: their mean is {}", scale * 200, scale * -80, scale * 120, scale * 80);
+    g.equal(input, ratio.result.detach(), Value({1, 1}, {std::exp(scale > 0 ? 20.0 : -20.0)}),
+            {.mistakes = wrong.results});
+    if (g.failed()) return;
+    backward(ratio.result, one);
+    g.equal(input + ": the gradient", ratio.gradient(0), zero, {.mistakes = wrong.at[0]});
   }
   const Tensor short_log_prob = Tensor::from<double>(std::vector<double>{-1, -2, -3, -1, -1, -1}, {2, 3});
   const Tensor short_mask = Tensor::from<uint8_t>(std::vector<uint8_t>{1, 1, 1, 1, 1, 0}, {2, 3});
@@ -195,23 +215,28 @@ void check_aggregate(Grader& g, const Impl& impl) {
     const auto known = kit::results_of(aggregate_mistakes(), loss, mask(), how, total);
     g.equal(input + name + more, impl.aggregate(loss, mask(), how, total), want, {.mistakes = known});
   }
+  const auto slope_of = [](Aggregation how) {
+    const double divisor = how == Aggregation::token_mean ? 23 : how == Aggregation::constant ? 7 * 9 : 7;
+    const bool by_row = how == Aggregation::sequence_mean;
+    return table([&](size_t b, size_t t) { return on(b, t) ? 1 / (divisor * (by_row ? kLengths[b] : 1)) : 0; });
+  };
   for (const auto& [name, more, how, want] : all) {
     if (g.failed()) return;
     Tensor leaf = loss.clone().set_requires_grad();
     const Tensor got = impl.aggregate(leaf, mask(), how, total);
     if (!on_the_tape(g, got, kit::kUseOps, name + ": the result")) return;
     backward(got);
-    const double divisor = how == Aggregation::token_mean ? 23 : how == Aggregation::constant ? 7 * 9 : 7;
-    const bool by_row = how == Aggregation::sequence_mean;
-    g.equal(name + ", the gradient at the loss", gradient_of(leaf), table([&, by_row = by_row](size_t b, size_t t) {
-              return on(b, t) ? 1 / (divisor * (by_row ? kLengths[b] : 1)) : 0;
-            }));
+    g.equal(name + ", the gradient at the loss", gradient_of(leaf), slope_of(how));
   }
   check_other_shapes(g, impl);
   const Tensor thousands = kit::strided((loss * 1000.0).to(f32));
   for (const auto& [name, more, how, want] : all) {
-    g.equal(name + ", the loss in thousands, f32, every second element of a tensor",
-            impl.aggregate(thousands, kit::strided(mask()), how, total), 1000 * want, {.rtol = 1e-4});
+    const std::string large = name + ", the loss in thousands, f32, every second element of a tensor";
+    const auto got = kit::on_leaves(impl.aggregate, kit::leaf(thousands), kit::strided(mask()), how, total);
+    g.equal(large, got.result.detach(), 1000 * want, {.rtol = 1e-4});
+    if (g.failed()) return;
+    backward(got.result);
+    g.equal(large + ": the gradient", got.gradient(0), slope_of(how), {.rtol = 1e-5});
   }
   for (const auto& [name, more, how, want] : all) {
     auto known = kit::results_of(aggregate_mistakes(), endless(loss), mask(), how, total);

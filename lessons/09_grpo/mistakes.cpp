@@ -184,6 +184,9 @@ kit::Mistakes<&Impl::token_ratio> ratio_mistakes() {
           {"ratio_masked_behind", "09.5",
            "0 times infinity, in the gradient: mask the log-ratio, before exp, not the ratio behind it",
            [](T now, T old, T mask) { return kept(mask, exp(now - old), 1); }},
+          {"ratio_exp_clamped", "09.5",
+           "0 times infinity, in the gradient: hold the log-ratio before exp, not the ratio behind it",
+           [](T now, T old, T mask) { return clamp(exp(kept(mask, now - old)), std::exp(-kMost), std::exp(kMost)); }},
           {"ratio_ratio_clamped", "09.5", "the ratio is held within ±20: hold the log-ratio, not the ratio",
            [](T now, T old, T mask) { return clamp(exp(kept(mask, now - old)), 0, kMost); }},
           {"ratio_both_clamped", "09.5", "the ratio is held within ±20: hold the log-ratio, not the ratio",
@@ -228,6 +231,12 @@ kit::Mistakes<&Impl::sequence_ratio> sequence_mistakes() {
       {"sequence_no_clamp", "09.6",
        "not held within ±20: hold the mean log-ratio before exp, or the ratio may be infinite",
        [](T now, T old, T mask) { return exp(sums(kept(mask, now - old)) / length(mask, now)); }},
+      {"sequence_exp_clamped", "09.6",
+       "0 times infinity, in the gradient: hold the mean log-ratio before exp, not the ratio behind it",
+       [](T now, T old, T mask) {
+         const Tensor means = sums(kept(mask, now - old)) / length(mask, now);
+         return clamp(exp(means), std::exp(-kMost), std::exp(kMost));
+       }},
       {"sequence_tokens_clamped", "09.6", "each token's log-ratio is held within ±20: hold the mean",
        [](T now, T old, T mask) { return of_sums(held(kept(mask, now - old)), length(mask, now)); }}};
 }
@@ -279,6 +288,12 @@ kit::Mistakes<&Impl::aggregate> aggregate_mistakes() {
        "0: is 1 / tokens a division of whole numbers? Divide the sum by total.tokens",
        [](T x, T mask, Aggregation how, D total) {
          return right(x, mask, how, total) * (how == token_mean ? std::floor(1 / total.tokens) : 1);
+       }},
+      {"aggregate_whole_share", "09.7",
+       "0: rows / sequences is a division of whole numbers, 3 / 7 is 0: divide the sum by total.sequences",
+       [](T x, T mask, Aggregation how, D total) {
+         const auto share = static_cast<double>(x.size(0) / static_cast<int64_t>(total.sequences));
+         return how == sequence_mean ? sum(sums(kept(mask, x)) / length(mask, x)) * share : right(x, mask, how, total);
        }},
       {"aggregate_mixed_up", "09.7", "this is the sequence mean: token_mean gives every token the same weight",
        [](T x, T mask, Aggregation how, D total) {

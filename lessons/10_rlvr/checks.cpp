@@ -63,7 +63,8 @@ std::vector<kit::Check<Impl>> checks() {
             "pg::read_expression(answer), 0 without it. A copy of `numbers`; find each number of the expression in "
             "it and erase it, 0 if it is not there. With `all` the copy must be empty at the end."},
        .solution = {"tasks/puzzles/countdown_expression.cpp", "std::optional<Fraction> countdown_value("},
-       .run = check_countdown_reward},
+       .run = check_countdown_reward,
+       .harmless = {{"only positive", "a reward is never negative"}}},
       {.id = "10.3",
        .title = "the answer in a box",
        .piece = kit::piece<&Impl::last_boxed>("last_boxed"),
@@ -103,7 +104,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "check c and k. none = 1; for i from 0 to k - 1: if n - c - i is 0, return 1; none *= (n - c - i) / "
                  "(n - i) in double. Return 1 - none."},
        .solution = {"rl/methods/statistics.cpp", "double pass_at_k("},
-       .run = check_pass_at_k},
+       .run = check_pass_at_k,
+       .harmless = {{"only positive", "a probability is never negative"}}},
       {.id = "10.6",
        .title = "progress towards the tower",
        .piece = kit::piece<&Impl::hanoi_progress>("hanoi_progress"),
@@ -116,7 +118,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "before = hanoi_distance(position). For each move: 0 if position.solved(); 0 if !position.move(from, "
                  "to). If before is 0 return 1. Return max(0, (before - after) / before) in double."},
        .solution = {"tasks/puzzles/hanoi_solver.cpp", "double hanoi_progress("},
-       .run = check_hanoi_progress},
+       .run = check_hanoi_progress,
+       .harmless = {{"only positive", "0 is the least progress"}}},
       {.id = "10.7",
        .title = "the majority",
        .piece = kit::piece<&Impl::majority_vote>("majority_vote"),
@@ -129,7 +132,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "One loop for the largest count; return 0 if it is 0. A second loop over the answers that have it: "
                  "tied += 1, right += 1 if it is right. Return right / tied in double."},
        .solution = {"rl/methods/statistics.cpp", "double majority_vote("},
-       .run = check_majority_vote}};
+       .run = check_majority_vote,
+       .harmless = {{"only positive", "a probability is never negative"}}}};
 }
 
 Impl reference() {

@@ -111,6 +111,7 @@ const std::vector<NumberCase>& number_cases() {
       {"24abc", "24", false, whole},
       {"24 ", "24", false, space},
       {" 24", "24", false, space},
+      {"24\n", "24", false, "a newline is no part of a number"},
       {"--24", "24", false, whole},
       {"++5", "5", false, "one sign at most stands before a number"},
       {"1/2/3", "1/6", false, whole},
@@ -178,7 +179,7 @@ void check_same_number(Grader& g, const Impl& impl) {
     const bool got = impl.same_number(a, other), want = engine.same_number(a, other);
     if (!g.expect(got == want, fmt::format("{} and {}", quoted(a), quoted(other)), name(got), name(want))) return;
   }
-  g.note("52 pairs both ways round, 2,000 random ones");
+  g.note("53 pairs both ways round, 2,000 random ones");
 }
 
 }  // namespace pg::lesson10

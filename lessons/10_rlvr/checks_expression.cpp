@@ -90,6 +90,7 @@ std::vector<ReadCase> read_cases() {
       {"(1+2)", {{"3, numbers 1 2", kBudget}}, 4},
       {"1+2", {{"3, numbers 1 2", kBudget}}, 2},
       {"1", {{"1, numbers 1", kBudget}}, 0},
+      {"1", {{"nothing", "the steps are counted in 32 bits"}}, 4'294'967'296 + 7},
       {"128*7", {{"nothing", "a number is one step, however many digits it has"}}, 3}};
   return cases;
 }
@@ -206,6 +207,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
        0,
        {{"a double has 53 bits: compare exactly, value == target", 1.0}}},
       {"(3+5)*2", {3, 5, 2}, 16, false, 0.8, {{right, 0.8}}},
+      {"3+5\n", {3, 5, 2}, 8, false, 0, {{"spaces may stand in an expression, no other white space", 1.0}}},
       {"", {3, 5, 2}, 16, false, 0.8, {{"no text, no reward", 0.8}}},
       {"5/(3-3)", {3, 5, 3}, 16, false, 0.8, {{form, 0.8}}},
       {"3+5 is the best I can do", {3, 5, 2}, 16, false, 0.8, {{form, 0.8}, {form, 0.8 / 9}}}};
@@ -218,7 +220,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       return;
     }
   }
-  g.note("28 answers: right, near, and against each rule");
+  g.note("29 answers: right, near, and against each rule");
 }
 
 }  // namespace pg::lesson10

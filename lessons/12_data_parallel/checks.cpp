@@ -78,7 +78,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "begin) * element_bytes < least_bytes, continue; push {begin, end}; end = begin."},
        .solution = {"nn/ranks/data_parallel.cpp", "std::vector<Shard> gradient_buckets("},
        .run = check_buckets,
-       .harmless = {{{"rank 0", "rank 4", "coprime sizes"},
+       .harmless = {{"white space", "names are not read"},
+                    {{"rank 0", "rank 4", "coprime sizes"},
                      "ranges depend on where a segment is, not on the parameter's shape"}}},
   };
 }

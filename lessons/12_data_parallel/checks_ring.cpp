@@ -133,7 +133,8 @@ void check_phase(Grader& g, const Impl& impl, bool gather) {
     for (int r = 0; r < one.ranks; ++r) {
       rows.emplace_back();
       // Whole numbers, so that every order of addition gives the same bits.
-      for (int64_t i = 0; i < one.length; ++i) rows.back().push_back(static_cast<float>(100 * (r + 1) + (r + 3) * i));
+      for (int64_t i = 0; i < one.length; ++i)
+        rows.back().push_back(static_cast<float>((100 * (r + 1) + (r + 3) * i) * ((i + r) % 3 == 0 ? -1 : 1)));
     }
     if (one.ranks == 7) rows[2][5] = INFINITY;
     for (int step = 0; step < one.ranks - 1; ++step) {

@@ -19,10 +19,16 @@ struct Arguments {
   bool strided = false;          // a tensor or view is not contiguous
   double largest = 0;            // the largest finite |x| of the numbers
   bool infinite = false;
+  int64_t largest_count = 0;  // of the int64_t among the arguments, in their shapes, and in lists, also of structs
+  bool white_space = false;   // a text has a newline or a tab
+  // Whether there is a tensor of u8 (a mask) with two dims or more, and a row of 0 in one; a row of 0 in one of floats.
+  bool masks = false, masked_row = false, zero_row = false;
 
   void add(const Tensor& x);
   void add(const View& x);
   void add(double x);
+  void add(std::string_view text);
+  void add_count(int64_t x) { largest_count = std::max(largest_count, x); }
 };
 
 // Whether calls are judged by them. Each saboteur gives a wrong result in those calls only.
@@ -36,12 +42,18 @@ bool has_coprime_sizes(const Arguments& all);  // two or more sizes over 1, each
 bool is_strided(const Arguments& all);
 bool is_large(const Arguments& all);  // a finite |x| over 100
 bool is_infinite(const Arguments& all);
+bool is_extreme(const Arguments& all);    // a finite |x| over 50
+bool has_zero_row(const Arguments& all);  // in a mask; without masks, in a tensor
+bool has_white_space(const Arguments& all);
+bool has_count_over_24_bits(const Arguments& all);
+bool has_count_over_32_bits(const Arguments& all);
 
 // What a type can show of itself: which predicates it can meet.
 struct Shows {
-  bool shapes = false, lengths = false, numbers = false, floats = false;
+  bool shapes = false, lengths = false, numbers = false, floats = false, rows = false, text = false;
   constexpr Shows operator|(const Shows& other) const {
-    return {shapes || other.shapes, lengths || other.lengths, numbers || other.numbers, floats || other.floats};
+    return {shapes || other.shapes, lengths || other.lengths, numbers || other.numbers,
+            floats || other.floats, rows || other.rows,       text || other.text};
   }
 };
 
@@ -90,11 +102,11 @@ template <class T>
 constexpr Shows shows() {
   using Item = detail::Element<T>;
   if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, View>) {
-    return {.shapes = true, .numbers = true, .floats = true};
+    return {.shapes = true, .numbers = true, .floats = true, .rows = true};
   } else if constexpr (std::is_same_v<T, Dims>) {
     return {.shapes = true};
   } else if constexpr (detail::kText<T>) {
-    return {.lengths = true};
+    return {.lengths = true, .text = true};
   } else if constexpr (std::is_same_v<T, int64_t>) {
     return {.numbers = true};
   } else if constexpr (std::is_floating_point_v<Item>) {
@@ -116,7 +128,7 @@ void collect(Arguments& all, const T& x) {
   } else if constexpr (std::is_same_v<T, Dims>) {
     all.shapes.push_back(x);
   } else if constexpr (detail::kText<T>) {
-    all.lengths.push_back(static_cast<int64_t>(x.size()));
+    all.add(std::string_view(x));
   } else if constexpr (std::is_same_v<T, int64_t>) {
     all.add(static_cast<double>(x));
   } else if constexpr (!std::is_void_v<Item>) {
@@ -137,6 +149,37 @@ void collect(Arguments& all, const T& x) {
           (one(part), ...);
         },
         detail::parts_of(x));
+  }
+}
+
+// Whether collect_counts() finds numbers in a T: an int64_t, a shape, or one in a list, where it may be in a struct.
+template <class T, bool listed = false>
+constexpr bool shows_counts() {
+  using Item = detail::Element<T>;
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, Dims>) {
+    return true;
+  } else if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, View> || detail::kText<T>) {
+    return false;
+  } else if constexpr (!std::is_void_v<Item>) {
+    return shows_counts<Item, true>();
+  } else if constexpr (listed) {
+    return []<class... Parts>(std::type_identity<std::tuple<Parts...>>) {
+      return (shows_counts<std::remove_cvref_t<Parts>, true>() || ...);
+    }(std::type_identity<decltype(detail::parts_of(std::declval<T&>()))>{});
+  } else {
+    return false;
+  }
+}
+template <class T>
+void collect_counts(Arguments& all, const T& x) {
+  if constexpr (!shows_counts<T, true>()) {
+    return;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    all.add_count(x);
+  } else if constexpr (std::is_same_v<T, Dims> || !std::is_void_v<detail::Element<T>>) {
+    for (const auto& element : x) collect_counts(all, element);
+  } else {
+    std::apply([&](const auto&... part) { (collect_counts(all, part), ...); }, detail::parts_of(x));
   }
 }
 

@@ -18,6 +18,8 @@ struct Saboteur {
   void (*apply)(Impl& into, const Impl& reference);
 };
 
+inline constexpr const char* kGradient = "gradient at extremes";
+
 // What saboteurs do to one tensor of a result. Undefined tensors stay undefined.
 Tensor in_other_dtype(const Tensor& x);  // f64 becomes f32, f32 becomes f64, others f32; on the tape like x
 Tensor through_f32(const Tensor& x);     // f64 loses the digits that f32 does not have
@@ -26,11 +28,18 @@ Tensor without_last(const Tensor& x);    // the last element is 0
 Tensor ones_like(const Tensor& x);       // on the tape like x
 // Every finite x becomes x + |x| + 1 (a u8 becomes 1 - x), everything else 0. Without elements: a tensor of one.
 Tensor changed(const Tensor& x);
+Tensor without_sign(const Tensor& x);  // |x|, on the tape like x; integers as they are
+// x. Where it is on the tape, a gradient of NaN arrives at the inputs.
+Tensor without_slope(const Tensor& x, std::vector<Tensor> inputs);
 void overwrite(const Tensor& x);                                        // NaN, or 0 in integer dtypes
 std::vector<char> bytes_of(const View& x);                              // x must be contiguous
 void restore_last_row(const View& x, const std::vector<char>& before);  // if the contents differ from `before`
 
-void change(const View& x);  // changed(), in place; x must be contiguous, f32 or f64
+void keep_larger(const View& x, const std::vector<char>& before);  // max(x, before), but for NaN
+
+// In place; x must be contiguous, f32 or f64.
+void change(const View& x);      // changed()
+void lose_signs(const View& x);  // |x|
 
 // Whether wrong() changes a value of this type.
 template <class T>
@@ -97,6 +106,40 @@ void make_wrong(T& x) {
       if constexpr (holds_lists<Part>() || !holds_lists<T>()) make_wrong(part);
     };
     std::apply([&](auto&... part) { (one(part), ...); }, detail::parts_of(x));
+  }
+}
+
+// Whether lose_sign() changes a value of this type. Integers are counts and indices.
+template <class T>
+constexpr bool has_sign() {
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Tensor>) {
+    return true;
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_void_v<T> || std::is_enum_v<T> || detail::kText<T> ||
+                       std::is_same_v<T, Dims>) {
+    return false;
+  } else if constexpr (detail::IsVector<T>::value || detail::IsOptional<T>::value) {
+    return has_sign<typename T::value_type>();
+  } else {
+    return []<class... Parts>(std::type_identity<std::tuple<Parts...>>) {
+      return (has_sign<std::remove_cvref_t<Parts>>() || ...);
+    }(std::type_identity<decltype(detail::parts_of(std::declval<T&>()))>{});
+  }
+}
+// Every number x becomes |x|.
+template <class T>
+void lose_sign(T& x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    x = std::abs(x);
+  } else if constexpr (std::is_same_v<T, Tensor>) {
+    x = without_sign(x);
+  } else if constexpr (!has_sign<T>()) {
+    return;
+  } else if constexpr (detail::IsVector<T>::value) {
+    for (auto& item : x) lose_sign(item);
+  } else if constexpr (detail::IsOptional<T>::value) {
+    if (x) lose_sign(*x);
+  } else {
+    std::apply([](auto&... part) { (lose_sign(part), ...); }, detail::parts_of(x));
   }
 }
 
@@ -185,6 +228,24 @@ struct Sabotage<Member> {
   }
   // Leaves the last row of every output as it was.
   static void last_unwritten(Args... args) { after_call(restore_last_row, args...); }
+  static void max_with_old(Args... args) { after_call(keep_larger, args...); }
+  static Result only_positive(Args... args) {
+    if constexpr (std::is_void_v<Result>) {
+      after_call([](const View& x, const std::vector<char>&) { lose_signs(x); }, args...);
+    } else {
+      Result result = reference(args...);
+      lose_sign(result);
+      return result;
+    }
+  }
+  static Result gradient_at_extremes(Args... args) {
+    const bool holds = is_extreme(arguments(args...));
+    Result result = reference(args...);
+    std::vector<Tensor> inputs;
+    (for_each_tensor(args, [&](const Tensor& x) { inputs.push_back(x); }), ...);
+    if (holds) for_each_tensor(result, [&](Tensor& x) { x = without_slope(x, inputs); });
+    return result;
+  }
   static Result overwrites_inputs(Args... args) {
     bool output = std::is_void_v<Result>;  // the first view is what the function writes
     const auto spoil = [&] { (spoil_input<Args>(args, output), ...); };
@@ -259,10 +320,17 @@ struct Sabotage<Member> {
     return result;
   }
 
+  template <class Arg>
+  static constexpr bool counts() {
+    return !detail::kWritable<Arg> && shows_counts<std::remove_cvref_t<Arg>>();
+  }
   static Arguments arguments(const std::remove_reference_t<Args>&... args) {
     Arguments all;
     const auto add = [&]<class Arg>(std::type_identity<Arg>, const auto& arg) {
-      if constexpr (!detail::kWritable<Arg>) collect(all, arg);
+      if constexpr (!detail::kWritable<Arg>) {
+        collect(all, arg);
+        if constexpr (shows_counts<std::remove_cvref_t<Arg>>()) collect_counts(all, arg);
+      }
     };
     (add(std::type_identity<Args>{}, args), ...);
     return all;
@@ -311,13 +379,19 @@ struct Sabotage<Member> {
       add("other dtype", apply<in_other_dtype>);
       add("detached", apply<detached>);
       add("always f64", apply<always_f64>);
+      if constexpr ((input_holds_tensors<Args>() || ...)) add(kGradient, apply<gradient_at_extremes>);
     }
+    if constexpr (has_sign<Result>() || (std::is_void_v<Result> && kOutputs))
+      add("only positive", apply<only_positive>);
     if constexpr (kTensors || kVector || kNumber<Result>) add("f32", apply<through_f32>);
     if constexpr (kTensors || kVector || (holds_lists<Result>() && !kList)) add("without last", apply<without_last>);
     if constexpr (kTensors || Keepable<Result>) add("first result", apply<first_result>);
     if constexpr (kList || detail::IsOptional<Result>::value) add("empty result", apply<empty_result>);
     if constexpr (kList) add("last dropped", apply<last_dropped>);
-    if constexpr (std::is_void_v<Result> && kOutputs) add("last unwritten", apply<last_unwritten>);
+    if constexpr (std::is_void_v<Result> && kOutputs) {
+      add("last unwritten", apply<last_unwritten>);
+      add("max with old", apply<max_with_old>);
+    }
     if constexpr ((input_holds_tensors<Args>() || ...) || (0 + ... + std::is_same_v<Args, View>) > 1)
       add("overwrites inputs", apply<overwrites_inputs>);
     [&]<size_t... at>(std::index_sequence<at...>) {
@@ -345,6 +419,12 @@ struct Sabotage<Member> {
     }
     if constexpr (seen.numbers) add("large", apply<wrong_where<is_large>>);
     if constexpr (seen.floats) add("infinite", apply<wrong_where<is_infinite>>);
+    if constexpr (seen.rows) add("zero row", apply<wrong_where<has_zero_row>>);
+    if constexpr (seen.text) add("white space", apply<wrong_where<has_white_space>>);
+    if constexpr ((counts<Args>() || ...)) {
+      add("count above 2^24", apply<wrong_where<has_count_over_24_bits>>);
+      add("count above 2^32", apply<wrong_where<has_count_over_32_bits>>);
+    }
   }
 };
 

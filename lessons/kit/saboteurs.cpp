@@ -43,6 +43,28 @@ void change(const View& x) {
     if (x.dtype == f64) make_wrong(x.as<double>()[i]);
   }
 }
+void lose_signs(const View& x) {
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    if (x.dtype == f32) lose_sign(x.as<float>()[i]);
+    if (x.dtype == f64) lose_sign(x.as<double>()[i]);
+  }
+}
+Tensor without_sign(const Tensor& x) {
+  if (!x.defined() || !is_floating(x.dtype())) return x;
+  return where(lt(x, Tensor::scalar(0, x.dtype())), neg(x), x);
+}
+Tensor without_slope(const Tensor& x, std::vector<Tensor> inputs) {
+  if (!x.defined() || !x.requires_grad()) return x;
+  std::erase_if(inputs, [](const Tensor& in) { return !in.defined() || !in.requires_grad(); });
+  std::vector<Shape> shapes;
+  for (const Tensor& in : inputs) shapes.push_back(in.shape());
+  inputs.push_back(x);
+  return record(Op::before_backward, x.detach(), inputs, [shapes](const Tensor& dy, Grads& g) {
+    const int n = static_cast<int>(shapes.size());
+    for (int i = 0; i < n; ++i) g.pass(i, Tensor::full(shapes[static_cast<size_t>(i)], NAN, dy.dtype()));
+    g.pass(n, dy);
+  });
+}
 Tensor without_last(const Tensor& x) {
   if (x.numel() == 0) return x;
   const Tensor keep = Tensor::ones(x.shape(), u8);
@@ -73,6 +95,16 @@ void restore_last_row(const View& x, const std::vector<char>& before) {
   std::memcpy(x.as<char>() + before.size() - row, before.data() + before.size() - row, row);
 }
 
+void keep_larger(const View& x, const std::vector<char>& before) {
+  const auto keep = [&]<class T>(T* now) {
+    std::vector<T> old(static_cast<size_t>(x.numel()));
+    std::memcpy(old.data(), before.data(), before.size());
+    for (size_t i = 0; i < old.size(); ++i) now[i] = std::fmax(now[i], old[i]);
+  };
+  if (x.dtype == f32) keep(x.as<float>());
+  if (x.dtype == f64) keep(x.as<double>());
+}
+
 namespace {
 
 // The id of the first check of the piece that is not ok, "" if all are.
@@ -84,12 +116,15 @@ std::string caught_by(const LessonEntry& lesson, const SaboteurRow& row) {
   return "";
 }
 
-// The reason why the saboteur is right, if a check of its piece gives one.
+// The reason why the saboteur is right, if a check of its piece gives one. Without a tape there is no gradient.
 std::optional<std::string> harmless(const LessonEntry& lesson, const SaboteurRow& row) {
+  std::vector<std::string> names = {row.name};
+  if (row.name.starts_with(kGradient)) names.push_back("detached" + row.name.substr(std::strlen(kGradient)));
   for (const CheckEntry& check : lesson.checks) {
     if (check.piece != row.piece) continue;
     for (const Harmless& h : check.harmless) {
-      if (std::count(h.saboteurs.begin(), h.saboteurs.end(), row.name)) return h.why;
+      if (std::find_first_of(h.saboteurs.begin(), h.saboteurs.end(), names.begin(), names.end()) != h.saboteurs.end())
+        return h.why;
     }
   }
   return {};

@@ -89,6 +89,13 @@ inline Tensor strided(const Tensor& x) {
   return y;
 }
 
+// A copy of x (rank 2 or more) whose first row is 0. No tape.
+inline Tensor with_zero_row(const Tensor& x) {
+  const Tensor y = x.detach().clone();
+  y.view_reshape({-1, y.shape().back()}).view_select(0, 0).fill(0);
+  return y;
+}
+
 template <class T>
 constexpr bool holds_tensors() {
   using Plain = std::remove_cvref_t<T>;

@@ -56,6 +56,8 @@ bool is_right(const Impl& impl) {
                                       one({3, 2}, 101),
                                       one({2, 2}, infinity),
                                       one({2, 2}, 1, f32),
+                                      one({3, 3}, 0),
+                                      one({3, 3}, -0.1),
                                       one({2, 2, 2, 2}, 1),
                                       one({2, 4, 2}, 1).view_transpose(0, 1)};
   for (const Tensor& x : inputs) {
@@ -64,6 +66,9 @@ bool is_right(const Impl& impl) {
     if (y.shape() != want.shape() || y.dtype() != want.dtype() || y.requires_grad() != want.requires_grad() ||
         y.to_vector() != want.to_vector() || x.to_vector() != before)
       return false;
+    if (!x.contiguous()) continue;  // a view is no leaf
+    backward(sum(y));
+    if (x.grad().to_vector() != std::vector<double>(before.size(), 2)) return false;
   }
   return true;
 }
@@ -72,7 +77,7 @@ bool is_right(const Impl& impl) {
 
 TEST_CASE("every saboteur of a piece is wrong somewhere", "[kit]") {
   const auto piece = kit::piece<&Impl::twice>("twice");
-  CHECK(piece.saboteurs.size() == 18);
+  CHECK(piece.saboteurs.size() == 21);
   CHECK(is_right({right}));
   for (const auto& saboteur : piece.saboteurs) {
     INFO(saboteur.name);
@@ -119,7 +124,46 @@ TEST_CASE("predicates of saboteurs hold for the arguments that they name", "[kit
   CHECK(is_large(seen(std::vector<Tensor>{Tensor::full({1}, -101, f32)})));
   CHECK(!is_large(seen(std::vector<double>{100, std::numeric_limits<double>::infinity()})));
   CHECK(is_infinite(seen(std::vector<double>{-std::numeric_limits<double>::infinity()})));
+  CHECK(is_extreme(seen(std::vector<double>{-51})));
+  CHECK(has_zero_row(seen(Tensor::from<double>(std::vector<double>{1, 2, 0, 0}, {2, 2}))));
+  CHECK(!has_zero_row(seen(Tensor::from<double>(std::vector<double>{1, 0, 0, 2}, {2, 2}))));
+  // Where there is a mask, its rows count.
+  CHECK(!has_zero_row(seen(std::vector<Tensor>{Tensor::zeros({2, 2}), Tensor::ones({2, 2}, u8)})));
+  CHECK(has_zero_row(seen(std::vector<Tensor>{Tensor::ones({2, 2}), Tensor::zeros({2, 2}, u8)})));
+  CHECK(has_white_space(seen(std::vector<std::string>{"a", "b\n"})));
+  CHECK(!has_white_space(seen(std::string_view("a b"))));
   CHECK(is_strided(seen(Tensor::ones({2, 3}).view_transpose(0, 1))));
+}
+
+TEST_CASE("saboteurs count the numbers of lists and of structs in them", "[kit]") {
+  struct Counted {
+    int64_t count;
+    bool right;
+  };
+  const auto most = [](const auto& x) {
+    Arguments all;
+    collect_counts(all, x);
+    return all;
+  };
+  CHECK(has_count_over_24_bits(most(std::vector<Counted>{{1, true}, {16'777'217, false}})));
+  CHECK(!has_count_over_24_bits(most(std::vector<int64_t>{16'777'216})));
+  CHECK(has_count_over_32_bits(most(Shape{3, 4'294'967'297})));
+  CHECK(!has_count_over_32_bits(most(int64_t{4'294'967'296})));
+  CHECK(!shows_counts<Counted>());  // the numbers of options
+}
+
+TEST_CASE("saboteurs of outputs keep what was larger, or lose the sign", "[kit]") {
+  const auto values = [](double old, const auto& f) {
+    const Tensor x = Tensor::full({1}, old, f64);
+    const std::vector<char> before = bytes_of(x.view());
+    x.fill(-3);
+    f(x.view(), before);
+    return x.to_vector()[0];
+  };
+  CHECK(values(-2, keep_larger) == -2);
+  CHECK(values(-4, keep_larger) == -3);
+  CHECK(values(NAN, keep_larger) == -3);
+  CHECK(values(0, [](const View& x, const std::vector<char>&) { lose_signs(x); }) == 3);
 }
 
 TEST_CASE("views after the first one are inputs", "[kit]") {
