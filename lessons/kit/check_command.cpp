@@ -167,7 +167,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     ++count[static_cast<int>(outcome.state)];
     seconds += outcome.seconds;
     state.checks[check->id] = outcome.state;
-    note_outcome(state.history[check->id], outcome, std::time(nullptr));
+    note_outcome(state.history[check->id], outcome, std::time(nullptr), remark);
     if (!next && outcome.state != State::ok) next = check;
     rows.push_back(row_of(*check, outcome, remark));
     if (options.first && outcome.state == State::wrong) break;

@@ -44,6 +44,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   check_app->add_flag("--first", check.first, "Print each case below what your code prints; stop at the first WRONG");
   check_app->add_flag("!--no-fork", check.fork, "Check in this process, for gdb: no limits, and a crash ends it");
   CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
+  mine_app->add_flag("--wrong", demo.wrong, "With your WRONG parts too, to see what a mistake does");
   CLI::App* hint_app = app.add_subcommand("hint", "A hint; again for the next one");
   hint_app->add_option("name", name, "Check; default the first that is not ok");
   hint_app->add_option("level", level, "1, 2 or 3")->check(CLI::Range(1, 3));

@@ -34,15 +34,16 @@ const CheckEntry& current(const LessonEntry& lesson, const LessonState& state) {
   return lesson.checks.front();
 }
 
-std::set<std::string> finished_pieces(const LessonEntry& lesson) {
-  std::set<std::string> finished, unfinished;
+// The learner's pieces by state. One is WRONG if a check of it is and none is still to do.
+std::map<State, std::set<std::string>> graded_pieces(const LessonEntry& lesson) {
+  std::map<State, std::set<std::string>> pieces;
   TimeLimit limit;
-  for (const CheckEntry& check : lesson.checks) {
-    const bool ok = run_isolated(check, true, limit).state == State::ok;
-    (ok ? finished : unfinished).insert(check.piece);
+  for (const CheckEntry& check : lesson.checks) pieces[run_isolated(check, true, limit).state].insert(check.piece);
+  for (const std::string& piece : pieces[State::todo]) pieces[State::wrong].erase(piece);
+  for (const State other : {State::todo, State::wrong}) {
+    for (const std::string& piece : pieces[other]) pieces[State::ok].erase(piece);
   }
-  for (const std::string& piece : unfinished) finished.erase(piece);
-  return finished;
+  return pieces;
 }
 
 std::string band_file(const LessonEntry& lesson) { return repository_root() + "/" + lesson.folder + "/band.csv"; }
@@ -175,20 +176,27 @@ struct Ending {
 }  // namespace
 
 int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
-  std::set<std::string> mine;
+  std::set<std::string> mine, wrong;
   if (!options.events) {
     fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
   }
-  if (options.mine) mine = finished_pieces(lesson);
+  if (options.mine) {
+    auto pieces = graded_pieces(lesson);
+    mine = pieces[State::ok];
+    if (options.wrong) wrong = pieces[State::wrong];
+    mine.insert(wrong.begin(), wrong.end());
+  }
   if (options.mine && !options.events) {
-    std::string yours, engines;
+    std::string yours, wrongs, engines;
     std::set<std::string> listed;
     for (const CheckEntry& check : lesson.checks) {
       if (!listed.insert(check.piece).second) continue;
-      std::string& list = mine.contains(check.piece) ? yours : engines;
+      std::string& list = wrong.contains(check.piece) ? wrongs : mine.contains(check.piece) ? yours : engines;
       list += (list.empty() ? "" : ", ") + check.piece;
     }
-    fmt::print("{}{}", wrapped(yours.empty() ? "nothing yet" : yours, 2, "yours            "),
+    const std::string of_wrong = wrongs.empty() ? "nothing" : wrongs + ": what you see may come from these";
+    fmt::print("{}{}{}", wrapped(yours.empty() ? "nothing yet" : yours, 2, "yours            "),
+               options.wrong ? wrapped(of_wrong, 2, "yours, WRONG     ") : "",
                wrapped(engines.empty() ? "nothing" : engines, 2, "the reference's  "));
   }
   std::set<std::string> threw;

@@ -26,6 +26,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options);
 
 struct DemoOptions {
   bool full = false, json = false, mine = false;
+  bool wrong = false;   // with mine: also the learner's pieces that a check calls WRONG
   bool events = false;  // prints the items of the record as JSON objects, one per line, instead of texts
   Pace pace = {};
   std::string report = {};  // a file for the demonstration as an HTML page; empty: none

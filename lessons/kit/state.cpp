@@ -41,7 +41,8 @@ LessonState lesson_from(const Json& json) {
   for (const auto& [id, level] : json.at("hints").items()) lesson.hints[id] = std::clamp(level.get<int>(), 0, 3);
   const Json history = json.value("history", Json::object());
   for (const auto& [id, check] : history.items()) {
-    lesson.history[id] = {time_from(check, "checked"), time_from(check, "wrong_since"), check.value("diagnosis", "")};
+    lesson.history[id] = {time_from(check, "checked"), time_from(check, "wrong_since"), check.value("diagnosis", ""),
+                          check.value("remark", "")};
   }
   for (const auto& id : json.at("solution_asked")) lesson.solution_asked.insert(id.get<std::string>());
   return lesson;
@@ -52,7 +53,10 @@ Json to_json(const LessonState& lesson) {
   for (const auto& [id, state] : lesson.checks) checks[id] = name_of(state);
   Json history = Json::object();
   for (const auto& [id, check] : lesson.history) {
-    history[id] = {{"checked", check.checked}, {"wrong_since", check.wrong_since}, {"diagnosis", check.diagnosis}};
+    history[id] = {{"checked", check.checked},
+                   {"wrong_since", check.wrong_since},
+                   {"diagnosis", check.diagnosis},
+                   {"remark", check.remark}};
   }
   return {{"hash", lesson.hash}, {"when", lesson.when},   {"checks", checks},
           {"history", history},  {"hints", lesson.hints}, {"solution_asked", lesson.solution_asked}};
@@ -70,8 +74,9 @@ void write_atomically(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time) {
+void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time, const std::string& remark) {
   history.checked = time;
+  history.remark = remark;
   if (outcome.state == State::ok) {
     history.wrong_since = 0;
     history.diagnosis.clear();

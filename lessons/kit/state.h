@@ -14,6 +14,7 @@ struct CheckHistory {
   int64_t checked = 0;
   int64_t wrong_since = 0;  // the first WRONG since the last ok; an edit does not change it
   std::string diagnosis;    // of the last WRONG since the last ok
+  std::string remark{};     // below the ok of the last check, for example that the answer only calls the engine
 };
 struct LessonState {
   std::string hash;                             // of the exercise when it was graded: after an edit the record is stale
@@ -28,8 +29,8 @@ struct Progress {
   std::map<int, LessonState> lessons;
 };
 
-// Keeps the outcome of a check graded at `time`.
-void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time);
+// Keeps the outcome of a check graded at `time`, and the remark on it.
+void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time, const std::string& remark = "");
 // POLICYGRAD_LEARNER, or else `known`, or else the machine's name.
 std::string learner_name(const std::string& known);
 

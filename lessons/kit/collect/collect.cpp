@@ -43,7 +43,9 @@ Progress read_record(const fs::path& path) {
   progress.learner = clean(progress.learner, 40);
   for (auto& [number, lesson] : progress.lessons) {
     for (const auto& [id, state] : lesson.checks) check(is_id(id), "it has a check \"{}\"", id);
-    for (auto& [id, history] : lesson.history) history.diagnosis = clean(history.diagnosis, 200);
+    for (auto& [id, history] : lesson.history) {
+      for (std::string* text : {&history.diagnosis, &history.remark}) *text = clean(*text, 200);
+    }
   }
   return progress;
 }

@@ -49,13 +49,14 @@ const LessonState* lesson_of(const Laptop& laptop, const std::string& id) {
   return nullptr;
 }
 
-// "ok", "W 12" (WRONG, 12 minutes), "t 12" (not graded since an edit, was WRONG 12 minutes ago), "." (TODO), "" (none).
+// "ok", "ok*" (with a remark), "W 12" (WRONG, 12 minutes), "t 12" (not graded since an edit, was WRONG 12 minutes ago),
+// "." (TODO), "" (none).
 std::string cell_of(const LessonState* lesson, const std::string& id, int64_t now) {
   if (!lesson) return "";
   const State state = lesson->checks.at(id);
-  if (state == State::ok) return "ok";
-  const int64_t minutes = minutes_stuck(*lesson, id, now);
   const auto history = lesson->history.find(id);
+  if (state == State::ok) return history != lesson->history.end() && !history->second.remark.empty() ? "ok*" : "ok";
+  const int64_t minutes = minutes_stuck(*lesson, id, now);
   const bool was_wrong = history != lesson->history.end() && history->second.wrong_since > 0;
   if (state == State::todo && !was_wrong) return ".";
   const char* letter = state == State::wrong ? "W" : "t";
@@ -71,7 +72,8 @@ std::string utc(int64_t time) {
 }
 
 constexpr const char* kLegend =
-    "ok; W 12: WRONG, the first time 12 minutes ago; t 12: to do after such a WRONG; .: to do; empty: lesson not begun";
+    "ok; ok*: with a remark, which the CSV file has; W 12: WRONG, the first time 12 minutes ago; t 12: to do after "
+    "such a WRONG; .: to do; empty: lesson not begun";
 
 }  // namespace
 
@@ -110,16 +112,17 @@ std::string room_text(const Room& room, int64_t now) {
 }
 
 std::string room_csv(const Room& room, int64_t now) {
-  std::string csv = "laptop,check,state,minutes_stuck,checked,hints,diagnosis\n";
+  std::string csv = "laptop,check,state,minutes_stuck,checked,hints,diagnosis,remark\n";
   for (const Laptop& laptop : room.laptops) {
     for (const auto& [number, lesson] : laptop.progress.lessons) {
       for (const auto& [id, state] : lesson.checks) {
         const auto found = lesson.history.find(id);
         const CheckHistory history = found == lesson.history.end() ? CheckHistory{} : found->second;
         const auto hint = lesson.hints.find(id);
-        csv += fmt::format("{},{},{},{},{},{},{}\n", csv_cell(laptop.name), id, name_of(state),
+        csv += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(laptop.name), id, name_of(state),
                            minutes_stuck(lesson, id, now), utc(history.checked),
-                           hint == lesson.hints.end() ? 0 : hint->second, csv_cell(history.diagnosis));
+                           hint == lesson.hints.end() ? 0 : hint->second, csv_cell(history.diagnosis),
+                           csv_cell(history.remark));
       }
     }
   }
@@ -141,7 +144,7 @@ std::string room_html(const Room& room, int64_t now) {
     page += fmt::format("<tr><th>{}</th>", escaped(laptop.name));
     for (const CheckSummary& sum : checks) {
       const std::string cell = cell_of(lesson_of(laptop, sum.id), sum.id, now);
-      const char* style = cell == "ok" ? " class=\"ok\"" : cell.starts_with('W') ? " class=\"wrong\"" : "";
+      const char* style = cell.starts_with("ok") ? " class=\"ok\"" : cell.starts_with('W') ? " class=\"wrong\"" : "";
       page += fmt::format("<td{}>{}</td>", style, cell);
     }
     page += "</tr>\n";

@@ -37,7 +37,7 @@ says 'right       .'
 says '01.1  0 ok  1 WRONG  1 TODO  stuck for up to 25 minutes'
 says 'often  the strides are not exchanged'
 says 'right/progress.json was skipped: it is a symbolic link.'
-grep -q '^left (Ada),01.1,WRONG,25,.*Z,2,the strides are not exchanged$' "$room/collect.csv" || fail 'the CSV file is wrong'
+grep -q '^left (Ada),01.1,WRONG,25,.*Z,2,the strides are not exchanged,$' "$room/collect.csv" || fail 'the CSV file is wrong'
 [ "$(wc -l <"$room/collect.csv")" = 4 ] || fail 'the CSV file does not have four lines'
 grep -q '>W 25</td><td class="ok">ok</td>' "$room/collect.html" || fail 'the page has no table'
 if grep -q -e 'http' -e '<script' -e 'src=' "$room/collect.html"; then fail 'the page needs a network or runs a script'; fi

@@ -104,6 +104,7 @@ check="build/lesson1 check"
   expect 0 $check
   says 'remark  slow: this check took 2.* s with your answer and 0.0 s with'
   recorded 'ok ok'
+  grep -q '"remark": *"slow: this check' "$tree/.progress.json" || fail 'the remark is not recorded'
 
   # A header of the learner's own is a part of the answers.
   echo 'inline double factor() { return 2; }' >"$tree/lessons/01_mini/own.h"
@@ -153,6 +154,15 @@ check="build/lesson1 check"
   says "starts again with the engine's thrice"
   says '"threw":\["thrice","twice"\]'
   says '"pass":false'
+
+  # mine leaves a WRONG piece out; with --wrong it is named, and used.
+  answer 'return 7 * x;' 'return 3 * x;'
+  expect 0 build/lesson1 mine
+  says 'the reference.s  twice'
+  silent 'WRONG'
+  expect 1 build/lesson1 mine --wrong
+  says 'yours            thrice'
+  says 'yours, WRONG     twice: what you see'
 
   # A crash or an exit() in the demonstration does not end it either.
   answer 'if (x == 5) __builtin_trap(); return 2 * x;' 'if (x == 5) std::exit(0); return 3 * x;'

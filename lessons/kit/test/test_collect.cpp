@@ -44,7 +44,9 @@ TEST_CASE("a workshop's table has the states and the commonest diagnosis and the
   save(root / "a", record("Ada", State::wrong, 12, "a sign"));
   save(root / "b", record("", State::wrong, 3, "a factor, or \"two\""));
   save(root / "c", record("c", State::todo, 40, "a factor, or \"two\""));
-  save(root / "d", record("d", State::ok, 0, ""));
+  Progress remarked = record("d", State::ok, 0, "");
+  remarked.lessons[1].history["01.1"].remark = "only calls the engine's own add";
+  save(root / "d", remarked);
   const Room room = read_room(dir.path);
   CHECK(room.skipped.empty());
   REQUIRE(room.laptops.size() == 4);
@@ -65,12 +67,14 @@ TEST_CASE("a workshop's table has the states and the commonest diagnosis and the
   const std::string text = room_text(room, kNow);
   CHECK(contains(text, "a (Ada)  W 12   .    \n"));
   CHECK(contains(text, "c        t 40   .    \n"));
-  CHECK(contains(text, "d        ok     .    \n"));
+  CHECK(contains(text, "d        ok*    .    \n"));
   CHECK(contains(text, "01.1  1 ok  2 WRONG  1 TODO  stuck for up to 40 minutes\n"));
   const std::string csv = room_csv(room, kNow);
-  CHECK(contains(csv, "a (Ada),01.1,WRONG,12,2023-11-14T22:13:20Z,0,a sign\n"));
-  CHECK(contains(csv, "b,01.1,WRONG,3,2023-11-14T22:13:20Z,0,\"a factor, or \"\"two\"\"\"\n"));
-  CHECK(contains(csv, "d,01.2,TODO,0,,0,\n"));
+  CHECK(contains(csv, "a (Ada),01.1,WRONG,12,2023-11-14T22:13:20Z,0,a sign,\n"));
+  CHECK(contains(csv, "b,01.1,WRONG,3,2023-11-14T22:13:20Z,0,\"a factor, or \"\"two\"\"\",\n"));
+  CHECK(contains(csv, "d,01.1,ok,0,2023-11-14T22:13:20Z,0,,only calls the engine's own add\n"));
+  CHECK(contains(csv, "d,01.2,TODO,0,,0,,\n"));
+  CHECK(contains(room_html(room, kNow), "<td class=\"ok\">ok*</td>"));
   CHECK(contains(room_html(room, kNow), "<td class=\"wrong\">W 12</td><td>.</td>"));
 }
 
@@ -123,7 +127,7 @@ TEST_CASE("hostile folders of a workshop are named and skipped", "[kit]") {
   CHECK_FALSE(contains(html, "<img"));
   CHECK(contains(html, "&lt;script&gt;alert(1)&lt;/script&gt;"));
   CHECK(contains(csv, "'=2+2 (<script>"));
-  CHECK(contains(csv, ",'=1+1 <img src=x>?[2J?next\n"));
+  CHECK(contains(csv, ",'=1+1 <img src=x>?[2J?next,\n"));
   CHECK(room_csv(read_room(dir.path), kNow) == csv);
   CHECK_THROWS_AS(read_room(dir.file("notes.txt")), Error);
   CHECK_THROWS_AS(read_room(dir.file("none")), Error);
@@ -133,5 +137,5 @@ TEST_CASE("an empty workshop says that there is no record", "[kit]") {
   const TempDir dir;
   const Room room = read_room(dir.path);
   CHECK(contains(room_text(room, kNow), "There is no record of a laptop yet."));
-  CHECK(room_csv(room, kNow) == "laptop,check,state,minutes_stuck,checked,hints,diagnosis\n");
+  CHECK(room_csv(room, kNow) == "laptop,check,state,minutes_stuck,checked,hints,diagnosis,remark\n");
 }

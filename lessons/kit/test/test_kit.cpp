@@ -226,11 +226,13 @@ TEST_CASE("the first WRONG since the last ok is kept", "[kit]") {
   note_outcome(history, outcome, 300);
   CHECK(history.wrong_since == 100);
   outcome.state = State::ok;
-  note_outcome(history, outcome, 400);
+  note_outcome(history, outcome, 400, "slow");
+  CHECK(history.remark == "slow");
   CHECK(history.wrong_since == 0);
   CHECK(history.diagnosis.empty());
   outcome.state = State::wrong;
   note_outcome(history, outcome, 500);
+  CHECK(history.remark.empty());
   CHECK(history.wrong_since == 500);
 }
 
