@@ -21,10 +21,11 @@ bool stored_transposed(const std::string& name, const Tensor& parameter) {
   return name.starts_with("h.") && parameter.rank() == 2;
 }
 
-// A file of these parameters as transformers writes it, the causal mask included that its older files have. The file
-// has no name any more when this returns.
+// A file of these parameters as transformers writes it, the causal mask included that its older files have, and with
+// "transformer." the head first, which has no prefix. The file has no name any more when this returns.
 TensorSource written(Transformer& model, const std::string& prefix, const std::string& without = "") {
   NamedTensors tensors;
+  if (!prefix.empty()) tensors.emplace_back("lm_head.weight", Tensor::ones({2, 3}));
   for (const auto& [name, parameter] : named_parameters(model)) {
     if (name == without) continue;
     const Tensor own = parameter.detach();

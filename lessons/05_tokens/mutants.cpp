@@ -30,6 +30,7 @@ void wrong_load(std::string_view mistake, Transformer& model, const TensorSource
     const std::string& name = key;
     Tensor parameter = tensor;
     std::string stored = prefixed ? "transformer." + name : name;
+    if (mistake == "first_name" && !source.tensors().front().name.starts_with("transformer.")) stored = name;
     if (mistake == "without_prefix") stored = name;
     if (mistake == "with_prefix") stored = "transformer." + name;
     const auto ends = [&name](std::string_view end) { return name.ends_with(end); };
@@ -291,6 +292,7 @@ const kit::Mutants<Impl> of_load_weights(
      {"load_embeddings_transposed", "05.5", "a shape that does not fit", wrong<wrong_load, "embeddings_transposed">},
      {"load_by_position", "05.5", "take each tensor by its name", wrong<wrong_load, "by_position">},
      {"load_first_file", "05.5", "something is kept between calls", wrong<wrong_load, "first_file">},
+     {"load_first_name", "05.5", "a name that is not in the file", wrong<wrong_load, "first_name">},
      {"load_handle", "05.5", "nothing was written", wrong<wrong_load, "handle">},
      {"load_in_bf16", "05.5", "rounded to bf16", wrong<wrong_load, "in_bf16">},
      {"load_k_and_v", "05.5", "q, k and v are permuted", wrong<wrong_load, "k_and_v">},

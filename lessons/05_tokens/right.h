@@ -233,7 +233,9 @@ inline void right_engine_load(Transformer& model, const TensorSource& source) { 
 
 // As a state dict, and element by element.
 inline void right_state_dict(Transformer& model, const TensorSource& source) {
-  const std::string prefix = source.tensors().front().name.starts_with("transformer.") ? "transformer." : "";
+  const auto prefixed = [](const auto& tensor) { return tensor.name.starts_with("transformer."); };
+  const bool any = std::any_of(source.tensors().begin(), source.tensors().end(), prefixed);
+  const std::string prefix = any ? "transformer." : "";
   NamedTensors state;
   for (const auto& [name, parameter] : named_parameters(model)) {
     const Tensor values = source.read(prefix + name, f64);
