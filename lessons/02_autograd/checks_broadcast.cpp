@@ -34,12 +34,21 @@ void check_pass_summed(Grader& g, const Impl& impl) {
       } catch (const Error& error) {
         const std::string text = error.what();
         const auto has = [&](const Shape& s) { return text.find(fmt::format("has shape {}", s)) != std::string::npos; };
+        bool partly = false;  // one stretched dim is still as long as that of the result
+        for (int d = 0; d < shape.rank(); ++d) {
+          Shape summed = shape;
+          summed[d] = result[d + result.rank() - shape.rank()];
+          partly |= !(summed == shape) && has(summed) && !has(result);
+        }
+        for (int left = shape.rank() + 1; left < result.rank(); ++left)
+          partly |= has(Shape(std::vector<int64_t>(result.end() - left, result.end())));
         g.expect(false, input, text, fmt::format("a gradient of shape {}", shape),
                  has(Shape{}) && shape.rank() > 0
                      ? "pg::sum(d, {}) sums everything: pass d on where nothing was stretched"
                  : has(result) && numel(result) > numel(shape)
                      ? "the sum over the broadcast axis is missing: one number fed many, so many gradients come back"
-                     : "the gradient of an input has the input's own shape: reshape the sum to it");
+                 : partly ? "a stretched dim is left: sum over every dim in which the input has size 1"
+                          : "the gradient of an input has the input's own shape: reshape the sum to it");
         return;
       }
       Tensor want = dz.detach();

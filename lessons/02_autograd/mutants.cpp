@@ -135,6 +135,7 @@ const kit::Mutants<Impl> of_pass_summed(
     {{"sum_leading_only", "02.4", "the sum over the broadcast axis is missing", wrong_sum<"leading_only">},
      {"sum_missing", "02.4", "the sum over the broadcast axis is missing", wrong_sum<"missing">},
      {"sum_everything", "02.4", "sums everything", wrong_sum<"everything">},
+     {"sum_first_dim", "02.4", "a stretched dim is left", wrong_sum<"first_dim">},
      {"sum_not_reshaped", "02.4", "own shape", wrong_sum<"not_reshaped">},
      {"sum_by_numel", "02.4", "own shape", wrong_sum<"by_numel">},
      {"sum_never", "02.4", "an input that needs a gradient gets none", wrong_sum<"never">},

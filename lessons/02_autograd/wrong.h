@@ -119,6 +119,8 @@ void wrong_sum(Grads& g, int i, const Tensor& d, const Shape& shape) {
   if (mistake == "everything")
     return g.pass(i, pg::reshape(pg::sum(d, stretched), stretched.empty() ? Shape{} : shape));
   if (stretched.empty()) return g.pass(i, d);
+  if (mistake == "first_dim" && stretched.size() > 1)
+    return g.pass(i, pg::sum(d, {stretched[0]}, shape.rank() == d.rank()));
   Tensor sum = mistake == "mean" ? pg::mean(d, stretched) : pg::sum(d, stretched);
   if (mistake == "largest" && d.numel() > 0) sum = pg::amax(d, stretched);
   if (mistake == "first_copy") {

@@ -47,6 +47,8 @@ kit::Mistakes<&Impl::attention_backward> attention_backward_mistakes() {
       {"backward_no_scale", "04.2", "the scale 1/√D is missing: the scores were scaled, so their gradient is",
        wrong_attention_backward<"no_scale">},
       {"backward_scale_twice", "04.2", "the scale 1/√D is applied twice", wrong_attention_backward<"scale_twice">},
+      {"backward_by_t", "04.2", "the scale is 1/√T: it is √D that the scores were divided by",
+       wrong_attention_backward<"by_t">},
       {"backward_half", "04.2", "the scale is a fixed 0.5, which is 1/√D for D = 4 only",
        wrong_attention_backward<"half">},
       {"backward_queries", "04.2", "the sum runs over the queries; it runs over the keys of one query",

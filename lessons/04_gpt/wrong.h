@@ -48,6 +48,7 @@ AttentionGrads wrong_attention_backward(const Tensor& dout, const Tensor& q, con
   if (mistake == "no_scale") scale = 1;
   if (mistake == "scale_twice") scale *= scale;
   if (mistake == "half") scale = 0.5;
+  if (mistake == "by_t") scale = 1 / std::sqrt(static_cast<double>(q.size(2)));
   const Tensor p = attention_weights(q, k), dp = matmul(dout, transpose(v)), all = sum(dp * p, {-1}, true);
   Tensor ds = p * (dp - all) * scale;
   if (mistake == "own_effect") ds = p * dp * scale;

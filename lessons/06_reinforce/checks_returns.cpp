@@ -28,7 +28,8 @@ void compare_baseline(Grader& g, const Impl& impl, const std::string& input, dou
   int number = 0;
   for (const Tensor& batch : batches) {
     if (g.failed()) return;
-    Value want = batch;
+    const Value before = batch;
+    Value want = before;
     for (double& r : want.v) r -= right.weight == 0 ? 0 : right.sum / right.weight;
     right.sum = decay * right.sum + kit::mean_of(batch);
     right.weight = decay * right.weight + 1;
@@ -39,6 +40,8 @@ void compare_baseline(Grader& g, const Impl& impl, const std::string& input, dou
     }
     const Tensor got = impl.advantage(mine, batch);
     const std::string which = fmt::format("{}batch {}", input, ++number);
+    g.equal(which + ": the returns afterwards", batch, before,
+            {.mistakes = {{"the returns were overwritten: work on a clone", want}}});
     g.equal(which + ": advantages", got, want, {.rtol = rtol, .mistakes = known});
     g.equal(which + ": {sum, weight} afterwards", Numbers{mine.sum, mine.weight}, Numbers{right.sum, right.weight},
             {.rtol = rtol, .mistakes = states});

@@ -21,6 +21,13 @@ Tensor return_in_place(T rewards, double gamma) {
   rewards.copy_from(return_to_go(rewards, gamma));
   return rewards;
 }
+Tensor advantage_in_place(Baseline& b, T returns) {
+  if (b.weight > 0) returns.copy_from(returns - b.sum / b.weight);
+  const Tensor result = returns.clone();
+  b.sum = b.decay * b.sum + mean(returns).item();
+  b.weight = b.decay * b.weight + 1;
+  return result;
+}
 Tensor advantage_shared(Baseline& baseline, T returns) {
   static Baseline shared;
   shared.decay = baseline.decay;
@@ -108,7 +115,9 @@ const kit::Mutants<Impl> of_return(&Impl::return_to_go, return_mistakes(),
                                     {"right_by_definition", "06.3", "ok", right_by_definition},
                                     {"right_by_matrix", "06.3", "ok", right_by_matrix}});
 const kit::Mutants<Impl> of_advantage(&Impl::advantage, advantage_mistakes(),
-                                      {{"advantage_shared", "06.4", "learned nothing", advantage_shared},
+                                      {{"advantage_in_place", "06.4", "the returns were overwritten",
+                                        advantage_in_place},
+                                       {"advantage_shared", "06.4", "learned nothing", advantage_shared},
                                        {"right_running_mean", "06.4", "ok", right_running_mean}});
 const kit::Mutants<Impl> of_k1(&Impl::k1, k1_mistakes());
 const kit::Mutants<Impl> of_k2(&Impl::k2, k2_mistakes(),

@@ -21,6 +21,8 @@ kit::Mistakes<&Impl::ring_reduce_step> reduce_mistakes() {
        "this is twice what came: it was received into the chunk itself, whose own elements are lost; receive into a "
        "place of its own",
        wrong_reduce<Step{.store = Step::Store::twice}>},
+      {"reduce_larger", "12.1", "only what makes an element larger is added: negative numbers count as well",
+       wrong_reduce<Step{.store = Step::Store::larger}>},
       {"reduce_mean", "12.1",
        "divided by the ranks in every step: the ring adds up, and a mean is divided once, at the end",
        wrong_reduce<Step{.store = Step::Store::mean}>},
@@ -62,6 +64,8 @@ kit::Mistakes<&Impl::ring_gather_step> gather_mistakes() {
       {"gather_no_step", "12.2",
        "nothing changes: put what came into chunk (r - s) mod n; or is the step left out, and an old chunk sent again?",
        wrong_gather<Step{.sign = 0}>},
+      {"gather_larger", "12.2", "the larger of old and new is kept: what came is the sum, so it replaces what is there",
+       wrong_gather<Step{.store = Step::Store::larger}>},
       {"gather_mean", "12.2", "divided by the ranks in every step: the gather phase only copies",
        wrong_gather<Step{.store = Step::Store::mean}>},
       {"gather_chunk_r", "12.2", "step 0 sends chunk r: after the reduce phase chunk (r + 1) of rank r is complete",
@@ -94,7 +98,7 @@ namespace {
 struct Mean {
   bool of_means = false, of_some = false, no_division = false, twice = false, by_ranks = false, sum_of_means = false,
        inverse = false, first_only = false, empty_rank = false, in_int = false, truncated = false, whole = false,
-       empty_counts = false, by_largest = false;
+       empty_counts = false, by_largest = false, in_float = false;
 };
 template <Mean is>
 Tensor wrong_mean(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
@@ -105,6 +109,7 @@ Tensor wrong_mean(const std::vector<Tensor>& means, const std::vector<int64_t>& 
     double weight = static_cast<double>(tokens[r]);
     if (tokens[r] == 0 && is.empty_counts) total += 1;
     if (tokens[r] == 0 && !is.empty_rank && !is.of_means) continue;
+    if (is.in_float) weight = static_cast<double>(static_cast<float>(tokens[r]));
     if (is.in_int) weight = static_cast<double>(static_cast<int32_t>(tokens[r]));
     if (is.inverse) weight = 1 / weight;
     if (is.whole) {
@@ -157,6 +162,7 @@ kit::Mistakes<&Impl::token_weighted_mean> mean_mistakes() {
        wrong_mean<Mean{.empty_counts = true}>},
       {"mean_by_largest", "12.3", "divided by the tokens of the longest rank: divide by those of all ranks",
        wrong_mean<Mean{.by_largest = true}>},
+      {"mean_in_float", "12.3", "something is computed in float", wrong_mean<Mean{.in_float = true}>},
       {"mean_in_int", "12.3", "a number of tokens does not fit in an int: use int64_t",
        wrong_mean<Mean{.in_int = true}>},
       {"mean_total_in_int", "12.3", "the sum of the tokens does not fit in an int: use int64_t",

@@ -1,5 +1,7 @@
 #pragma once
 // Wrong steps of the ring: for mistakes.cpp, and for mutants.cpp those that no elements show.
+#include <algorithm>
+
 #include "lessons/12_data_parallel/lesson.h"
 
 namespace pg::lesson12 {
@@ -8,7 +10,7 @@ namespace pg::lesson12 {
 struct Step {
   enum class Index { wrapped, remainder, plain, as_unsigned };
   enum class Chunks { right, floor, ceiling };
-  enum class Store { right, nothing, twice, mean, other };  // other: adds in place of copying, or the reverse
+  enum class Store { right, nothing, twice, mean, larger, other };  // other: adds in place of copying, or the reverse
   enum class Order { even_first, send_first, receive_first };
   int out = 0, in = 0, sign = -1;  // added to the numbers of the two chunks; the sign of the step in them
   Index index = Index::wrapped;
@@ -54,6 +56,8 @@ void wrong_step(Ring& ring, std::span<float> x, int step) {
     if (is.store == Step::Store::nothing) continue;
     if (is.store == Step::Store::mean) {
       into[i] = (into[i] + came) / static_cast<float>(n);
+    } else if (is.store == Step::Store::larger) {
+      into[i] = std::max(into[i], adds ? into[i] + came : came);
     } else if (is.store == Step::Store::twice) {
       into[i] = came + came;
     } else {

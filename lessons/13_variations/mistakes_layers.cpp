@@ -64,6 +64,8 @@ kit::Mistakes<&Impl::add_lora> add_mistakes() {
            scaled<[](double alpha, double rank) { return alpha / rank / rank; }>},
           {"lora_no_alpha", "13.5", "alpha is missing: scale = alpha / rank",
            scaled<[](double, double rank) { return 1 / rank; }>},
+          {"lora_whole_numbers", "13.5", "alpha / rank is a division of whole numbers, 7 / 3 is 2: divide in double",
+           scaled<[](double alpha, double rank) { return std::floor(alpha / rank); }>},
           {"lora_no_scale", "13.5", "the scale is not set: alpha / rank", scaled<[](double, double) { return 1.0; }>},
           {"lora_upside_down", "13.5", "upside down: scale = alpha / rank",
            scaled<[](double alpha, double rank) { return rank / alpha; }>},
