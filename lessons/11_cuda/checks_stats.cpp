@@ -150,6 +150,8 @@ void check_row_stats(Grader& g, const Impl& impl) {
   // Numbers that are no masks although they are low, and each several times in a lane.
   Matrix low = random_matrix(3, 200, random);
   for (float& v : low.v) v = v > 1 ? -kInfinity : v > 0 ? -1e30f : -2e30f;
+  Matrix lowest = random_matrix(2, 40, random);
+  for (float& v : lowest.v) v = v > 0.5f ? -kInfinity : -3e38f;
   std::fill(all_masked.v.begin() + 40, all_masked.v.begin() + 80, -kInfinity);
   const std::vector<std::pair<std::string, Matrix>> inputs = {
       {"x [5, 170] that grows from 0 to 8.45", growing},
@@ -158,6 +160,7 @@ void check_row_stats(Grader& g, const Impl& impl) {
       {"x [3, 70] with -inf at columns 21 to 31 and 53 to 63", masked},
       {"x [3, 130], a third of it -inf", mixed},
       {"x [3, 200], each -1e30, -2e30 or -inf", low},
+      {"x [2, 40], each -3e38 or -inf", lowest},
       {"x [9, 1500], random", random_matrix(9, 1500, random)},
       {"x [4, 7], random", random_matrix(4, 7, random)},
       {"x [2, 45], all below -3", negative(random_matrix(2, 45, random))},

@@ -140,7 +140,7 @@ const kit::Mutants<Impl> wrong_rows = {
     {
         {"stats_top_of_zero", "11.4", "the maximum begins with 0", wrong_stats<"top_of_zero"_id>},
         {"stats_begins_with_low_9", "11.4", "the maximum begins with -1e+09", wrong_stats<"begins_with_low_9"_id>},
-        {"stats_begins_with_low_30", "11.4", "a row of -inf only has the maximum -inf",
+        {"stats_begins_with_low_30", "11.4", "the maximum begins with -1e+30",
          wrong_stats<"begins_with_low_30"_id>},
         {"stats_begins_with_low_38", "11.4", "a row of -inf only has the maximum -inf",
          wrong_stats<"begins_with_low_38"_id>},
@@ -151,6 +151,7 @@ const kit::Mutants<Impl> wrong_rows = {
         {"stats_nan_spreads", "11.4", "-inf - -inf is NaN", wrong_stats<"nan_spreads"_id>},
         {"stats_masked_is_large_number", "11.4", "-inf - -inf is NaN", wrong_stats<"masked_is_large_number"_id>},
         {"stats_masked_is_below", "11.4", "only -inf is a mask", wrong_stats<"masked_is_below"_id>},
+        {"stats_masked_is_below_30", "11.4", "only -inf is a mask", wrong_stats<"masked_is_below_30"_id>},
         {"stats_maximum_not_reduced", "11.4", "the result of one lane", wrong_stats<"maximum_not_reduced"_id>},
         {"stats_in_registers_8", "11.4", "only the first 256 numbers count", row_stats<InRegisters<8>>},
         {"stats_in_registers_32", "11.4", "only the first 1024 numbers count", row_stats<InRegisters<32>>},

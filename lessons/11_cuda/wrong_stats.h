@@ -31,6 +31,7 @@ template <uint64_t mistake>
 __device__ void WrongStats<mistake>::Seen::add(float v) {
   if (mistake == "masked_counts_one"_id && v == kLowest) sum += 1;
   if (mistake == "masked_is_below"_id && v <= -1e9f) return;
+  if (mistake == "masked_is_below_30"_id && v < -1e30f) return;
   if (mistake == "masked_is_large_number"_id && v == -std::numeric_limits<float>::max()) return;
   constexpr bool kTakesMasked = mistake == "nan"_id || mistake == "masked_is_large_number"_id ||
                                 mistake == "begins_with_low_9"_id || mistake == "begins_with_low_30"_id ||
