@@ -54,6 +54,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   solution_app->add_option("name", name, "Check")->required();
   CLI::App* reset_app = app.add_subcommand("reset", "Keep your file aside and start again");
   CLI::App* progress_app = app.add_subcommand("progress", "One line: how far you are");
+  CLI::App* quiz_app = app.add_subcommand("quiz", "Three questions; --json prints them with their answers");
   CLI::App* band_app = app.add_subcommand("band", "For authors: write band.csv, the bands of ten seeds");
   CLI::App* lint_app = app.add_subcommand("lint", "For authors: is the lesson complete?");
 
@@ -68,7 +69,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   check.events = demo.events;
   try {
     refuse_elsewhere();
-    const bool runs = !(*hint_app || *solution_app || *reset_app || *progress_app || *lint_app);
+    const bool runs = !(*hint_app || *solution_app || *reset_app || *progress_app || *quiz_app || *lint_app);
     if (const std::string why = runs && lesson.unavailable ? lesson.unavailable() : ""; !why.empty()) {
       fmt::print("{}", wrapped(why));
       return kUnavailable;
@@ -92,6 +93,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     if (*solution_app) return solution_command(lesson, name);
     if (*reset_app) return reset_command(lesson);
     if (*progress_app) return progress_command(lesson);
+    if (*quiz_app) return quiz_command(lesson, json);
     if (*band_app) return band_command(lesson);
     if (*lint_app) return lint_command(lesson);
     demo.mine = static_cast<bool>(*mine_app);

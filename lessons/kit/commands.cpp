@@ -87,17 +87,6 @@ Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<st
   }
 }
 
-// The piece of a check as the lesson's answers.h has it; "" if it has not. A piece with several checks is marked with
-// the first of them.
-std::string find_answer(const LessonEntry& lesson, const CheckEntry& check) {
-  const std::string text = read_file(repository_root() + "/" + lesson.folder + "/answers.h");
-  for (const CheckEntry& other : lesson.checks) {
-    if (other.piece != check.piece) continue;
-    if (const std::string found = marked_functions(text, other.id); !found.empty()) return found;
-  }
-  return "";
-}
-
 // Whether the tree was made by scripts/handout.sh.
 bool is_handout(const LessonEntry& lesson) {
   return fs::exists(repository_root() + "/" + lesson.folder + "/exercise.stub");
@@ -174,6 +163,15 @@ struct Ending {
 };
 
 }  // namespace
+
+std::string find_answer(const LessonEntry& lesson, const CheckEntry& check) {
+  const std::string text = read_file(repository_root() + "/" + lesson.folder + "/answers.h");
+  for (const CheckEntry& other : lesson.checks) {
+    if (other.piece != check.piece) continue;
+    if (const std::string found = marked_functions(text, other.id); !found.empty()) return found;
+  }
+  return "";
+}
 
 int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
   std::set<std::string> mine, wrong;
@@ -354,54 +352,6 @@ int band_command(const LessonEntry& lesson) {
   if (!bands.empty()) write_bands(band_file(lesson), bands);
   fmt::print("{}\n", bands.empty() ? "no curve of this lesson depends on a seed" : lesson.folder + "/band.csv");
   return 0;
-}
-
-namespace {
-
-// With single spaces in place of line breaks and what surrounds them.
-std::string one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
-
-}  // namespace
-
-int lint_command(const LessonEntry& lesson) {
-  const std::string folder = repository_root() + "/" + lesson.folder;
-  const std::string readme = read_file(folder + "/README.md");
-  const std::vector<std::string> sections = headings(readme);
-  const std::map<std::string, int> minutes = minutes_in(readme);
-  const std::string instructor = one_line(read_file(repository_root() + "/lessons/INSTRUCTOR.md"));
-  int problems = 0;
-  const auto need = [&](bool ok, const std::string& text) {
-    if (!ok) fmt::print("{}\n", text);
-    problems += !ok;
-  };
-  for (const CheckEntry& check : lesson.checks) {
-    const auto missing = [&](const char* what) { return fmt::format("{}: {}", check.id, what); };
-    for (const std::string& hint : check.hints) need(hint.size() >= 20, missing("a hint is missing or too short"));
-    need(check.why.size() >= 20, missing("`why` is missing"));
-    need(std::find(sections.begin(), sections.end(), check.section) != sections.end(),
-         missing(fmt::format("README.md has no heading \"{}\"", check.section).c_str()));
-    need(readme.find(fmt::format("{} check {}", lesson.program(), check.id)) != std::string::npos,
-         missing(fmt::format("README.md never says: {} check {}", lesson.program(), check.id).c_str()));
-    need(minutes.contains(check.id), missing("README.md gives it no minutes in the item **Time:**"));
-    if (minutes.contains(check.id)) {
-      const std::string entry = fmt::format("{}: {}", check.id, minutes.at(check.id));
-      need(instructor.find(entry + ",") != std::string::npos || instructor.find(entry + ".") != std::string::npos,
-           missing(fmt::format("INSTRUCTOR.md does not say \"{}\" as the README does", entry).c_str()));
-    }
-    const std::string file = repository_root() + "/" + check.solution.file;
-    need(!find_answer(lesson, check).empty(), missing("answers.h has no part marked with its answer"));
-    need(fs::exists(file) && find_function(read_file(file), check.solution.signature).first > 0,
-         missing(fmt::format("{} has no function \"{}\"", check.solution.file, check.solution.signature).c_str()));
-    need(read_file(repository_root() + "/" + lesson.exercise()).find(check.piece) != std::string::npos,
-         missing(fmt::format("{} does not name {}", lesson.exercise_file, check.piece).c_str()));
-  }
-  if (!problems) fmt::print("{} checks, nothing missing\n", lesson.checks.size());
-  return problems ? 1 : 0;
 }
 
 }  // namespace pg::kit

@@ -40,11 +40,16 @@ int solution_command(const LessonEntry& lesson, const std::string& name);
 int reset_command(const LessonEntry& lesson);
 // Prints one line: the learner's progress as of the last check.
 int progress_command(const LessonEntry& lesson);
+// Asks the questions of quiz.txt, answers by letter from standard input; as JSON it prints them all.
+int quiz_command(const LessonEntry& lesson, bool json);
 // For authors: writes the lesson's band.csv, in ten demonstrations of which nothing is shown.
 int band_command(const LessonEntry& lesson);
 // For authors: lists hints, README sections and solutions that are missing or incomplete.
 int lint_command(const LessonEntry& lesson);
 
+// The piece of a check as the lesson's answers.h has it; "" if it has not. A piece with several checks is marked with
+// the first of them.
+std::string find_answer(const LessonEntry& lesson, const CheckEntry& check);
 std::string progress_path();
 // The minutes of each check, as the lesson's README gives them. Empty without a README.
 std::map<std::string, int> minutes_of(const LessonEntry& lesson);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <sstream>
 
 namespace pg::kit {
@@ -160,6 +161,12 @@ std::map<std::string, int> minutes_in(const std::string& readme) {
     if (is_check(check) && is_digit(word[0])) minutes[check] = std::stoi(word);
   }
   return minutes;
+}
+
+int minutes_to_read(const std::string& readme) {
+  const std::string label = "**Time:** ";
+  const size_t begin = readme.find(label);
+  return begin == std::string::npos ? 0 : std::atoi(readme.c_str() + begin + label.size());
 }
 
 std::string engine_call(const std::string& text, const std::string& name) {

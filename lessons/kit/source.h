@@ -22,6 +22,8 @@ std::string anchor(const std::string& heading);
 std::vector<std::string> headings(const std::string& markdown);
 // The minutes of each check, from a README's item "**Time:** … 02.1 10 minutes, 02.2 5, …": {"02.1": 10, …}.
 std::map<std::string, int> minutes_in(const std::string& readme);
+// The minutes to read it, from the same item: "**Time:** 20 minutes to read"; 0 if it has none.
+int minutes_to_read(const std::string& readme);
 // "pg::mul" if the whole body of the function `name` is `return pg::mul(…);` for that same name; otherwise "".
 std::string engine_call(const std::string& text, const std::string& name);
 // The lines inside the fenced blocks marked `language`.
