@@ -140,8 +140,7 @@ const kit::Mutants<Impl> wrong_rows = {
     {
         {"stats_top_of_zero", "11.4", "the maximum begins with 0", wrong_stats<"top_of_zero"_id>},
         {"stats_begins_with_low_9", "11.4", "the maximum begins with -1e+09", wrong_stats<"begins_with_low_9"_id>},
-        {"stats_begins_with_low_30", "11.4", "the maximum begins with -1e+30",
-         wrong_stats<"begins_with_low_30"_id>},
+        {"stats_begins_with_low_30", "11.4", "the maximum begins with -1e+30", wrong_stats<"begins_with_low_30"_id>},
         {"stats_begins_with_low_38", "11.4", "a row of -inf only has the maximum -inf",
          wrong_stats<"begins_with_low_38"_id>},
         {"stats_masked_zero", "11.4", "a row of -inf only has no probabilities", wrong_stats<"masked_zero"_id>},
