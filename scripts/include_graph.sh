@@ -13,6 +13,7 @@ BEGIN {
                 "tensor/base/files tensor/base", layer, " ")
   for (i = 1; i <= count; ++i) number[layer[i]] = i
   number["lessons/kit/test"] = number["tests"]
+  number["tools/web"] = number["lessons"]
 }
 function folder_of(path) {
   sub(/\/[^\/]*$/, "", path)
