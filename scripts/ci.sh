@@ -114,6 +114,7 @@ full() {
   step 'the sanitizers: tests/pg/cli.sh, hostile.sh and chat_rl.sh, and commands on several simulated GPUs' all_commands build-asan
   step 'ThreadSanitizer on the pool' tsan_tests
   step 'the course in a browser' web_pages
+  step 'exercises in JavaScript' node tests/web/exercises.js build-web
   step 'instructions per kernel, under valgrind' instructions
 }
 
