@@ -115,7 +115,7 @@ Text zeros(const Value& got, const Value& want) {
 }
 Text truncated(const Value& got, const Value& want) {
   if (!has_fractions(want) || !same(got, map(want, [](double x) { return std::trunc(x); }))) return {};
-  return "what stands behind the point is cut off: a division of whole numbers does that, 5 / 3 is 1";
+  return "the fractions are cut off: a division of whole numbers does that, 5 / 3 is 1";
 }
 Text sign_flipped(const Value& got, const Value& want) {
   return same(got, scaled(want, -1)) ? Text("the sign is flipped") : Text();

@@ -81,9 +81,7 @@ std::vector<Question> parse_quiz(const std::string& text, const std::string& nam
       continue;
     }
     need(line.size() > 2 && line[1] == ' ' && std::string("?+-:").find(line[0]) != std::string::npos,
-         "\"? question\", \"+ right choice\", \"- wrong choice\", \": reason\", \"# comment\" or a line that begins "
-         "with "
-         "spaces");
+         "\"? question\", \"+ right choice\", \"- wrong choice\", \": reason\", \"# comment\" or an indented line");
     if (line[0] == '?') {
       questions.emplace_back();
       open = &questions.back().text;

@@ -82,8 +82,8 @@ std::string text_from_js(const std::string& what, const val& v) {
   return v.as<std::string>();
 }
 std::vector<val> list_from_js(const std::string& what, const val& v) {
-  const bool list = v.isArray() || v.instanceof (val::global("Float64Array"));
-  check(list, "{}: expected a list, got {}", what, kind_of(v));
+  const std::string is = kind_of(v);
+  check(is == "a list", "{}: expected a list, got {}", what, is);
   std::vector<val> all;
   for (int i = 0, n = v["length"].as<int>(); i < n; ++i) all.push_back(v[i]);
   return all;

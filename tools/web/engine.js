@@ -48,7 +48,7 @@ globalThis.policygrad = (() => {
     if (value instanceof Tensor) return "a tensor";
     if (value instanceof Grads) return "gradients";
     if (typeof value === "function") return value.id ? "a function of tensors" : "a function";
-    if (Array.isArray(value) || ArrayBuffer.isView(value)) return "a list";
+    if (Array.isArray(value) || (ArrayBuffer.isView(value) && "length" in value)) return "a list";
     return {number: "a number", string: "a text", boolean: "true or false", bigint: "a BigInt"}[typeof value] ??
         "an object";
   }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "autograd/ops.h"
+#include "lessons/kit/print.h"
 #include "tools/web/engine.h"
 
 namespace pg::web {
@@ -54,7 +55,7 @@ class Args {
     }
     fail("{}: expected one of{}, got {}", what(i), known, name);
   }
-  const val& operator[](int i) const { return values_.emplace_back(list_[i]); }
+  val operator[](int i) const { return list_[i]; }
   std::string what(int i) const { return operation_ + ": " + names_[static_cast<size_t>(i)]; }
 
  private:
@@ -64,7 +65,6 @@ class Args {
   const std::vector<std::string>& names_;
   const val& list_;
   int count_;
-  mutable std::vector<val> values_;
 };
 
 struct Operation {
@@ -193,7 +193,7 @@ Table of_memory() {
         }}},
       {"numbers", {{"x"}, [](const Args& a) { return numbers_to_js(a.tensor(0).to_vector()); }}},
       {"item", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).item()); }}},
-      {"text", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).to_string()); }}},
+      {"text", {{"x"}, [](const Args& a) { return to_js(kit::text_of(a.tensor(0))); }}},
       {"clone", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).clone()); }}},
       {"detach", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).detach()); }}},
       {"to", {{"x", "dtype"}, [](const Args& a) { return to_js(a.tensor(0).to(a.dtype(1, f64))); }}},
@@ -205,7 +205,7 @@ Table of_memory() {
           x.copy_from(from_numbers(numbers_from_js(a.what(1), a[1]), x.shape(), x.dtype()));
           return val::undefined();
         }}},
-      // The tensors x are leaves from here on: a copy of x that requires a gradient.
+      // A copy of x that requires a gradient.
       {"leaf", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).clone().set_requires_grad()); }}},
       // null where no gradient has arrived.
       {"grad", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).grad()); }}},
@@ -216,9 +216,20 @@ Table of_memory() {
           gradient.defined() ? backward(a.tensor(0), gradient) : backward(a.tensor(0));
           return val::undefined();
         }}},
+      // What is computed between grad_off and grad_on is not recorded; no_grad() of engine.js calls both.
       {"grad_off",
-       {{}, [](const Args&) { return unrecorded.push_back(std::make_unique<NoGrad>()), val::undefined(); }}},
-      {"grad_on", {{}, [](const Args&) { return unrecorded.pop_back(), val::undefined(); }}},
+       {},
+       [](const Args&) {
+         unrecorded.push_back(std::make_unique<NoGrad>());
+         return val::undefined();
+       }},
+      {"grad_on",
+       {},
+       [](const Args&) {
+         check(!unrecorded.empty(), "grad_on: no grad_off before it; use no_grad(() => ...)");
+         unrecorded.pop_back();
+         return val::undefined();
+       }},
       {"wants", {{"g", "input"}, [](const Args& a) { return val(grads_from_js(a.what(0), a[0]).wants(a.dim(1))); }}},
       {"pass",
        {{"g", "input", "gradient"},
