@@ -218,18 +218,18 @@ Table of_memory() {
         }}},
       // What is computed between grad_off and grad_on is not recorded; no_grad() of engine.js calls both.
       {"grad_off",
-       {},
-       [](const Args&) {
-         unrecorded.push_back(std::make_unique<NoGrad>());
-         return val::undefined();
-       }},
+       {{},
+        [](const Args&) {
+          unrecorded.push_back(std::make_unique<NoGrad>());
+          return val::undefined();
+        }}},
       {"grad_on",
-       {},
-       [](const Args&) {
-         check(!unrecorded.empty(), "grad_on: no grad_off before it; use no_grad(() => ...)");
-         unrecorded.pop_back();
-         return val::undefined();
-       }},
+       {{},
+        [](const Args&) {
+          check(!unrecorded.empty(), "grad_on: no grad_off before it; use no_grad(() => ...)");
+          unrecorded.pop_back();
+          return val::undefined();
+        }}},
       {"wants", {{"g", "input"}, [](const Args& a) { return val(grads_from_js(a.what(0), a[0]).wants(a.dim(1))); }}},
       {"pass",
        {{"g", "input", "gradient"},
