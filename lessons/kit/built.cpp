@@ -102,7 +102,7 @@ bool edited_since_build(const std::string& exercise) {
   return built() && (other_text(exercise) || newest_source(exercise) > fs::last_write_time(this_program()));
 }
 
-void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
+void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt, bool apart) {
   if (!edited_since_build(exercise)) return;
   const Built& from = *built();
   const bool other = other_text(exercise);
@@ -112,6 +112,9 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
     return;
   }
   if (rebuilt) throw Refused(fmt::format("{} was changed while it was built: type the command again.", exercise));
+  std::fflush(stdout);
+  const int output = apart ? dup(STDOUT_FILENO) : -1;
+  if (output >= 0) dup2(STDERR_FILENO, STDOUT_FILENO);
   fmt::print("{} has changed since this program was built: building {}.\n", other ? exercise : "The lesson",
              from.target);
   std::error_code none_there;
@@ -127,6 +130,10 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
   words.push_back(flag.data());
   words.push_back(nullptr);
   std::fflush(nullptr);
+  if (output >= 0) {
+    dup2(output, STDOUT_FILENO);
+    close(output);
+  }
   const std::string program = from.folder + "/" + from.target;
   execv(program.c_str(), words.data());
   throw Refused(fmt::format("{} cannot be run: {}.", program, std::strerror(errno)));

@@ -31,7 +31,8 @@ void refuse_elsewhere();
 
 // If `exercise` (a path from the root) is not the one this program was built from, or a source in its folder is newer:
 // builds the program again and replaces this process by it, with `argv` and --rebuilt. Throws Refused if that fails.
-void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt);
+// With `apart` the text of the build goes to the standard error.
+void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt, bool apart);
 // Whether rebuild_if_edited() would build the program.
 bool edited_since_build(const std::string& exercise);
 

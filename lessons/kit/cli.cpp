@@ -75,7 +75,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
       return kUnavailable;
     }
     if ((*check_app && !check.reference) || *mine_app || *explain_app) {
-      rebuild_if_edited(lesson.exercise(), argv, rebuilt);
+      rebuild_if_edited(lesson.exercise(), argv, rebuilt, demo.events);
     }
     if (*check_app) {
       check.record = !check.reference && built();

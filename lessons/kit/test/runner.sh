@@ -106,6 +106,15 @@ check="build/lesson1 check"
   recorded 'ok ok'
   grep -q '"remark": *"slow: this check' "$tree/.progress.json" || fail 'the remark is not recorded'
 
+  # With --events the output is JSON objects only, also where the program is built first, and nothing is recorded.
+  answer 'return 2 * x + 0;' 'return 4 * x;'
+  before=$(record)
+  expect 1 sh -c "$check --events 2>/dev/null"
+  says '"id":"01.2".*"state":"WRONG"'
+  says '{"type":"checked","ok":1,"wrong":1,"todo":0}'
+  if grep -v '^{".*}$' "$out"; then fail 'check --events prints more than JSON objects'; fi
+  [ "$(record)" = "$before" ] || fail 'check --events recorded something'
+
   # A header of the learner's own is a part of the answers.
   echo 'inline double factor() { return 2; }' >"$tree/lessons/01_mini/own.h"
   answer 'return factor() * x;' 'return 3 * x;'
