@@ -170,7 +170,9 @@ asan_build() { # host code under both sanitizers; .cu files under the second and
   build build-asan $layer_tests sim_tests cuda_tests pg -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
 }
-web_pages() { sh tools/web/build.sh "$jobs" && node tests/web/pages.js build-web/site; }
+web_pages() {
+  sh tools/web/build.sh "$jobs" && node tests/web/pages.js build-web/site && node tests/web/editing.js build-web/site
+}
 instructions() { sh tests/instructions/run.sh || [ $? = 77 ]; }  # 77: it said why it was skipped
 sass() { sh tests/sass/run.sh || [ $? = 77 ]; }
 

@@ -1,38 +1,4 @@
-// A lesson's page: runs its program in a worker and shows each part of the demonstration as soon as it is there. The
-// worker is made of the program's text, because a page from file:// may start none from a file.
-
-const kWorker = `
-self.Module = {
-  print: (line) => postMessage(line),
-  printErr: (line) => postMessage(JSON.stringify({type: "error", text: line})),
-  quit: () => {},
-  onRuntimeInitialized: () => setTimeout(() => {
-    try {
-      Module.callMain(self.programArguments);
-    } catch (error) {
-      postMessage(JSON.stringify({type: "error", text: String(error)}));
-    }
-  }, 0)
-};
-`;
-
-function startWorker(words, onItem) {
-  const parts = [kWorker, `self.programArguments = ${JSON.stringify(words)};\n`, globalThis.policygradProgram];
-  const address = URL.createObjectURL(new Blob(parts, {type: "text/javascript"}));
-  const worker = new Worker(address);
-  URL.revokeObjectURL(address);
-  worker.onmessage = ({data}) => {
-    let item = null;
-    try {
-      item = JSON.parse(data);
-    } catch {
-      item = {type: "block", text: data};
-    }
-    onItem(item);
-  };
-  worker.onerror = (event) => onItem({type: "error", text: event.message});
-  return worker;
-}
+// A lesson's page: runs its program and shows each part of the demonstration as soon as it is there.
 
 // Shows the items of a demonstration below one another. Neighbouring blocks become one.
 class Items {
@@ -62,12 +28,14 @@ class Items {
 function demonstration() {
   const button = (id) => document.getElementById(id), run = button("run"), stop = button("stop"), full = button("full");
   const status = button("status"), box = button("items");
-  let worker = null, begin = 0, clock = 0;
+  const mine = button("mine"), inputs = [run, full, mine];
+  let program = null, begin = 0, clock = 0;
   const end = (text) => {
-    worker?.terminate();
-    worker = null;
+    program?.end();
+    program = null;
     clearInterval(clock);
-    run.disabled = full.disabled = false;
+    for (const input of inputs) input.disabled = false;
+    document.dispatchEvent(new Event("policygrad-progress"));
     stop.disabled = true;
     status.textContent = text;
     document.documentElement.dataset.ran = text;
@@ -75,19 +43,19 @@ function demonstration() {
   stop.addEventListener("click", () => end("stopped"));
   run.addEventListener("click", () => {
     replace(box);
-    const items = new Items(box);
+    const items = new Items(box), own = mine.checked && !mine.disabled;
     let doing = "";
     begin = performance.now();
-    run.disabled = full.disabled = true;
+    for (const input of inputs) input.disabled = true;
     stop.disabled = false;
     delete document.documentElement.dataset.ran;
     const tick = () => (status.textContent = `${((performance.now() - begin) / 1000).toFixed(0)} s ${doing}`);
     clock = setInterval(tick, 250);
     tick();
-    worker = startWorker(["--events", ...(full.checked ? ["--full"] : [])], (item) => {
+    program = new Program((item) => {
       if (item.type === "status") {
         doing = item.text;
-      } else if (item.type === "error") {
+      } else if (item.type === "error" || item.type === "unreadable") {
         end(`The program stopped: ${item.text}`);
       } else if (item.type === "end") {
         end(`${plural(items.claims, "claim")}, ${items.failed ? items.failed + " failed" : "all hold"}; ` +
@@ -96,6 +64,8 @@ function demonstration() {
         items.show(item);
       }
     });
+    const words = [...(own ? ["mine"] : []), "--events", ...(full.checked ? ["--full"] : [])];
+    program.run(words, own ? loadEntry(globalThis.policygradExercise.number).code : null);
   });
 }
 
@@ -106,3 +76,6 @@ function chooseTheme() {
 chooseTheme();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", chooseTheme);
 if (document.getElementById("run")) demonstration();
+if (globalThis.policygradExercise) exercisePanel();
+const kTotals = document.getElementById("progress")?.dataset.totals;
+if (kTotals) showProgress(document.getElementById("progress"), JSON.parse(kTotals));

@@ -1,27 +1,64 @@
 // Makes the pages of the course that run in a browser: node tools/web/site.js BUILD_FOLDER SITE_FOLDER, from the
-// repository's root. A page has a lesson's README, as cmark-gfm renders it, and its program of tools/web/web.cmake. The
-// site is static files without a server's help: it works from any folder, also from file://.
+// repository's root. A page has a lesson's README, as cmark-gfm renders it, its program of tools/web/web.cmake, and the
+// exercise in JavaScript where the lesson has web/answers.js. The site is static files without a server's help: it
+// works from any folder, also from file://.
 "use strict";
 const fs = require("fs"), path = require("path");
-const {execFileSync} = require("child_process");
+const {execFileSync, spawnSync} = require("child_process");
 
 const [build, site] = process.argv.slice(2);
 const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "lesson"];
+const kScripts = ["worker", "progress", "editor", "exercise", "page"];
 const kFolders = fs.readdirSync("lessons").filter((name) => /^\d\d_/.test(name)).sort();
 const numberOf = (folder) => Number(folder.slice(0, 2));
 const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
 const write = (name, text) => fs.writeFileSync(path.join(site, name), text);
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
 
+// The exercise of a lesson for exercise.js: the file as a learner finds it, and each check with what its page shows.
+// The program itself tells the checks: it grades the file in which every answer is TODO().
+function exerciseOf(folder, number, program) {
+  const file = path.join("lessons", folder, "web", "answers.js");
+  if (!program || !fs.existsSync(file)) return null;
+  const text = read(file), mark = /^  \/\/ \[answer (\S+) [^\]]*\]\n([\s\S]*?)^  \/\/ \[end\]$/gm;
+  const answers = [...text.matchAll(mark)].map(
+      ([whole, id, body], i, all) => ({
+        id,
+        name: [...text.slice(0, all[i].index).matchAll(/^function (\w+)/gm)].at(-1)[1],
+        answer: text.slice(text.lastIndexOf("\nfunction ", all[i].index) + 1, all[i].index) + body + "}\n"
+      }));
+  const stub = text.replace(mark, "  TODO();"), stubFile = path.join(build, `exercise${number}.js`);
+  fs.writeFileSync(stubFile, stub);
+  const words = ["tools/web/run.js", program, stubFile, "check", "--events", "--no-fork"];
+  const run = spawnSync("node", words, {encoding: "utf8", maxBuffer: 1 << 26});
+  const rows = run.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((r) => r.type === "check");
+  const checks = rows.map(({id, title, section, why, hints}) => {
+    const own = answers.filter((answer) => answer.id === id);
+    if (own.length === 0) throw new Error(`${file}: no [answer ${id} ...]`);
+    return {
+      id,
+      title,
+      section,
+      why,
+      hints,
+      functions: own.map((a) => a.name),
+      answer: own.map((a) => a.answer).join("")
+    };
+  });
+  if (checks.length === 0) throw new Error(`${program} grades nothing: ${run.stderr.slice(0, 500)}`);
+  return {number, stub, checks, engine: read("tools/web/engine.js")};
+}
+
 const kLessons = kFolders.map((folder) => {
   const number = numberOf(folder), text = read("lessons", folder, "README.md");
-  const program = path.join(build, `lesson${number}.js`);
+  const file = path.join(build, `lesson${number}.js`), program = fs.existsSync(file) ? file : null;
   return {
     number,
     text,
     title: /^# Lesson \d+: (.*)$/m.exec(text)[1],
     question: text.split("\n\n")[1].replace(/\n/g, " "),
-    program: fs.existsSync(program) ? program : null
+    program,
+    exercise: exerciseOf(folder, number, program)
   };
 });
 
@@ -33,14 +70,27 @@ function pageOf(link) {
   return /GLOSSARY\.md(#.*)?$/.test(link) ? "glossary.html" : "";
 }
 
-// Markdown as HTML. A link to a file that the site has not becomes its text.
-function html(markdown) {
+// The name that GitHub gives a heading, for links to it.
+const anchorOf = (heading) => heading.replace(/<[^>]*>/g, "")
+                                  .replace(/&[a-z]+;/g, "")
+                                  .toLowerCase()
+                                  .replace(/[^\p{L}\p{N} _-]/gu, "")
+                                  .replace(/ /g, "-");
+
+// Markdown as HTML. A link to a file that the site has not becomes its text. The command of a check becomes a link to
+// the check where the page has it.
+function html(markdown, exercise = null) {
+  const ids = new Set(exercise?.checks.map((check) => check.id));
   const made = execFileSync("cmark-gfm", ["-e", "table", "-e", "autolink"], {input: markdown, encoding: "utf8"});
   return made
       .replace(
           /<a href="([^"]*)">([\s\S]*?)<\/a>/g,
           (_, link, text) => (pageOf(link) ? `<a href="${pageOf(link)}">${text}</a>` : text))
       .replace(/<img [^>]*>/g, "")
+      .replace(/<(h[2-6])>(.*?)<\/\1>/g, (_, tag, text) => `<${tag} id="${anchorOf(text)}">${text}</${tag}>`)
+      .replace(
+          /\.\/lesson\d+ check (\d\d\.\d+)/g,
+          (command, id) => (ids.has(id) ? `<a href="#check-${id}">${command}</a>` : command))
       .replace(/<table>/g, "<div class=\"scroll\" tabindex=\"0\"><table>")
       .replace(/<\/table>/g, "</table></div>")
       .replace(/<pre>/g, "<pre class=\"block\" tabindex=\"0\">");
@@ -70,49 +120,64 @@ function page(title, current, content, scripts = "") {
 <main id="main" tabindex="-1">
 ${content}
 </main>
-<script src="page.js"></script>
 ${scripts}
+<script src="page.js"></script>
 </body>
 </html>
 `;
 }
 
-const kPanel = `<section id="demo" aria-labelledby="demo-title">
+const kPanel = `<div id="panel"><p id="halves" class="row"></p>
+<section id="demo" aria-labelledby="demo-title">
 <h2 id="demo-title">The demonstration, computed here</h2>
 <p class="controls"><button type="button" id="run">Run</button> <button type="button" id="stop" disabled>Stop</button>
-<label><input type="checkbox" id="full"> long version</label> <span id="status" role="status" class="muted"></span></p>
+<label><input type="checkbox" id="full"> long version</label>
+<label hidden><input type="checkbox" id="mine" disabled> with my functions</label>
+<span id="status" role="status" class="muted"></span></p>
 <div id="items"></div>
-</section>`;
-const kAbsent = `<section id="demo"><p class="muted">The demonstration of this lesson needs more than a browser has:
+</section>
+<section id="exercise" aria-labelledby="exercise-title" hidden></section></div>`;
+const kAbsent = `<section id="panel"><p class="muted">The demonstration of this lesson needs more than a browser has:
 build it with <code>make lessonN &amp;&amp; ./lessonN</code>.</p></section>`;
 
+// A script that sets a global of the page.
+function writeGlobal(name, global, value) {
+  write(name, `globalThis.${global} = ${JSON.stringify(value).replace(/\u2028/g, "\\u2028")};\n`);
+  return `<script src="${name}"></script>`;
+}
+
 function lessonPage(lesson) {
-  const panel = lesson.program ? kPanel : kAbsent.replaceAll("lessonN", `lesson${lesson.number}`);
+  const name = `lesson${lesson.number}`, panel = lesson.program ? kPanel : kAbsent.replaceAll("lessonN", name);
+  let scripts = "";
   if (lesson.program) {
-    const source = JSON.stringify(fs.readFileSync(lesson.program, "utf8")).replace(/\u2028/g, "\\u2028");
-    write(`lesson${lesson.number}.program.js`, `globalThis.policygradProgram = ${source};\n`);
+    scripts += writeGlobal(`${name}.program.js`, "policygradProgram", fs.readFileSync(lesson.program, "utf8"));
   }
+  if (lesson.exercise) scripts += writeGlobal(`${name}.exercise.js`, "policygradExercise", lesson.exercise);
   write(
-      `lesson${lesson.number}.html`,
+      `${name}.html`,
       page(
           `Lesson ${lesson.number}: ${lesson.title}`, lesson.number,
-          `<div class="sides"><article>\n${html(lesson.text)}</article>\n${panel}</div>`,
-          lesson.program ? `<script src="lesson${lesson.number}.program.js"></script>` : ""));
+          `<p class="down"><a href="#panel">To the demonstration${lesson.exercise ? " and your functions" : ""}</a></p>
+<div class="sides"><article>\n${html(lesson.text, lesson.exercise)}</article>\n${panel}</div>`,
+          scripts));
 }
 
 fs.mkdirSync(site, {recursive: true});
 fs.copyFileSync("tools/report/report.css", path.join(site, "report.css"));
 fs.copyFileSync("tools/web/site.css", path.join(site, "site.css"));
-const scripts = [...kReport.map((name) => `tools/report/${name}.js`), "tools/web/page.js"];
+const scripts =
+    [...kReport.map((name) => `tools/report/${name}.js`), ...kScripts.map((name) => `tools/web/${name}.js`)];
 write("page.js", "(() => {\n\"use strict\";\n" + scripts.map((name) => read(name)).join("") + "})();\n");
 kLessons.forEach(lessonPage);
 write("glossary.html", page("Glossary", 0, html(read("docs/GLOSSARY.md"))));
 const rows = kLessons.map(
     (l) => `<li><a href="lesson${l.number}.html">Lesson ${l.number}: ${escaped(l.title)}</a>` +
-        `${html(l.question)}${l.program ? "" : " <span class=\"muted\">(text only)</span>"}</li>`);
+        `${html(l.question)}<span class="muted" id="progress${l.number}">${l.program ? "" : "text only"}</span></li>`);
+const totals = Object.fromEntries(kLessons.filter((l) => l.exercise).map((l) => [l.number, l.exercise.checks.length]));
 write("index.html", page("policygrad: the course", 0, `<h1>policygrad: from a + b to GRPO</h1>
 <p>${kLessons.length} lessons. Where nothing else is said, the demonstration runs in the lesson's page: nothing is
-installed, and nothing leaves your browser. To write the functions yourself, clone the repository and type
-<code>make lesson1 &amp;&amp; ./lesson1</code>.</p>
+installed, and nothing leaves your browser. In lessons ${Object.keys(totals).join(", ")} you write the functions in the
+page, too. For all others, clone the repository and type <code>make lesson1 &amp;&amp; ./lesson1</code>.</p>
+<p id="progress" data-totals="${escaped(JSON.stringify(totals))}"></p>
 <ol class="lessons">\n${rows.join("\n")}\n</ol>`));
 console.log(`${site}/index.html: ${kLessons.length} lessons, ${kLessons.filter((l) => l.program).length} that run`);
