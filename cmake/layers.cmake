@@ -39,6 +39,8 @@ set(comm_interface tensor/comm/collective_call.cpp tensor/comm/comm.cpp)
 set(model_readers nn/files/gguf_config.cpp nn/files/hf_config.cpp nn/files/peft.cpp nn/files/peft_pattern.cpp
                   nn/files/pretrained.cpp)
 set(token_files tasks/data/token_file.cpp tasks/data/token_windows.cpp)
+set(answer_reader tasks/grade/extract.cpp)
+set(other_puzzles tasks/puzzles/chat_task.cpp tasks/puzzles/math.cpp tasks/puzzles/math_kinds.cpp)
 
 pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
 target_link_libraries(pg_base PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)  # for tensor/base/json_text.cpp
@@ -56,23 +58,26 @@ pg_layer(pg_nn FOLDERS nn nn/decode nn/ranks nn/train nn/variants LINKS pg_autog
 pg_layer(pg_files FOLDERS nn/files WITHOUT ${model_readers} LINKS pg_nn pg_base_files)
 pg_layer(pg_models FILES ${model_readers} LINKS pg_files)
 target_link_libraries(pg_models PRIVATE PCRE2::8BIT)
+pg_layer(pg_act FOLDERS tasks/act LINKS pg_base)
 pg_layer(pg_text FOLDERS tasks/data WITHOUT ${token_files} LINKS pg_base)
+pg_layer(pg_text_tasks FOLDERS tasks/puzzles tasks/text WITHOUT ${other_puzzles} FILES ${answer_reader} LINKS pg_text)
 pg_layer(pg_bpe FOLDERS tasks/bpe LINKS pg_text pg_base_files)
 target_link_libraries(pg_bpe PRIVATE PCRE2::8BIT utf8proc::utf8proc)
-pg_layer(pg_tasks FOLDERS tasks tasks/act tasks/chat tasks/grade tasks/jinja tasks/puzzles tasks/text
-                  FILES ${token_files} LINKS pg_bpe)
+pg_layer(pg_tasks FOLDERS tasks tasks/chat tasks/grade tasks/jinja WITHOUT ${answer_reader}
+                  FILES ${other_puzzles} ${token_files} LINKS pg_act pg_bpe pg_text_tasks)
 target_link_libraries(pg_tasks PUBLIC GMP::gmpxx PRIVATE utf8proc::utf8proc)
 pg_layer(pg_rl FOLDERS rl rl/methods LINKS pg_autograd)
-pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_files pg_tasks)
-pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_files pg_tasks)
+pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_files pg_text_tasks)
+pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_files pg_act)
 
 pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
 pg_precompile(pg_tensor_core tensor/format.h tensor/tensor.h)
 pg_precompile(pg_comm tensor/base/error.h tensor/tensor.h)
 pg_precompile(pg_autograd_core autograd/op_util.h)
 pg_precompile(pg_bpe tensor/base/error.h <algorithm> <string> <vector>)
-pg_precompile(pg_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/ranges.h> <functional> <map> <string>
-                       <vector>)
+pg_precompile(pg_text_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/ranges.h> <functional> <map> <string>
+                            <vector>)
+pg_precompiled_by(pg_tasks pg_text_tasks)
 # The headers of what is built on the operations, compiled once for all of it.
 pg_headers(quick_headers pg_autograd autograd/ops.h tensor/format.h)
 pg_quick(quick_headers)
@@ -82,7 +87,8 @@ foreach(layer pg_check pg_nn pg_files pg_models pg_rl pg_rl_text pg_rl_control)
 endforeach()
 
 # Above the operations little time is spent outside of kernels, but for these files.
-foreach(layer pg_check pg_nn pg_files pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)
+foreach(layer pg_check pg_nn pg_files pg_models pg_act pg_text pg_text_tasks pg_bpe pg_tasks pg_rl pg_rl_text
+              pg_rl_control)
   pg_quick(${layer})
   pg_hardened(${layer})
 endforeach()
@@ -118,6 +124,6 @@ endif()
 pg_core(pg_core nn/core/alone.cpp)
 
 add_library(policygrad INTERFACE)
-target_link_libraries(policygrad INTERFACE pg_check pg_comm pg_models pg_rl_text pg_rl_control)
+target_link_libraries(policygrad INTERFACE pg_check pg_comm pg_models pg_tasks pg_rl_text pg_rl_control)
 add_library(policygrad::policygrad ALIAS policygrad)  # the name that find_package gives it
 list(APPEND POLICYGRAD_LAYERS policygrad)

@@ -58,7 +58,7 @@ rules() {
     pg_autograd pg_check op_samples
   layer_rule nn '^nn/|^tests/nn/' pg_nn pg_files pg_models
   layer_rule rl '^rl/|^tests/rl/' pg_rl pg_rl_text pg_rl_control
-  layer_rule tasks '^tasks/|^tests/tasks/' pg_text pg_bpe pg_tasks
+  layer_rule tasks '^tasks/|^tests/tasks/' pg_act pg_text pg_text_tasks pg_bpe pg_tasks
   layer_rule pg '^tools/(pg|report)/|^tests/pg/' pg_parts
   rule 'the sanitizers: tests/pg/cli.sh, hostile.sh and chat_rl.sh' '^tools/pg/' sanitized_commands
   rule 'fuzz targets, five seconds each' "$(fuzz_paths)" fuzz_changed

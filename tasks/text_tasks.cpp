@@ -1,4 +1,4 @@
-// The table of text tasks.
+// The tables of puzzles and of text tasks.
 #include <algorithm>
 
 #include "tasks/puzzles/puzzle.h"
@@ -20,6 +20,14 @@ TextTaskRow row(std::string name, std::string about, std::unique_ptr<TextTask> (
 TextTaskRow row(std::string name, std::string about, std::unique_ptr<TextTask> (*make)()) {
   return {std::move(name), std::move(about), [make] { return TextTaskSetup{{}, make}; }};
 }
+// A row of puzzle_tasks().
+template <class Options>
+PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (*make)(const Options&)) {
+  return {std::move(name), std::move(about), [make] {
+            const auto options = std::make_shared<Options>();
+            return PuzzleSetup{fields(*options), [make, options] { return make(*options); }};
+          }};
+}
 // A row whose answers are verified.
 TextTaskRow row(const PuzzleRow& puzzles) {
   return {puzzles.name, puzzles.about, [&puzzles] {
@@ -30,17 +38,22 @@ TextTaskRow row(const PuzzleRow& puzzles) {
 
 }  // namespace
 
-std::optional<std::string> TextTask::answer_of(std::span<const int32_t> response) const {
-  const bool has_end = end_id() >= 0 && !response.empty() && response.back() == end_id();
-  return answer_in(text(has_end ? response.first(response.size() - 1) : response), has_end || end_id() < 0);
+const std::vector<PuzzleRow>& puzzle_tasks() {
+  static const std::vector<PuzzleRow> all = {
+      row("arithmetic", "add, subtract or multiply two numbers; reward: 1 for the right number", arithmetic_puzzles),
+      row("countdown", "reach a target with given numbers, 3,5,7:22 -> 3*5+7; reward: 1 for the exact target",
+          countdown_puzzles),
+      row("hanoi", "the Tower of Hanoi, 11:3 -> 12 13 23; reward: 1 for moves that solve it", hanoi_puzzles),
+      row("connections", "sort 16 words into 4 groups; reward: share of the groups that are right",
+          connections_puzzles),
+      row("word-problems", "problems in words of several steps, also GSM8K's; reward: 1 for the right number",
+          word_problems),
+      row("math", "mathematics with exact answers in LaTeX, also MATH's; reward: 1 for an equal answer", math_puzzles),
+      row("sentiment", "continue a review in the mood asked for, + - or 0; reward: up to 1 by a lexicon",
+          sentiment_puzzles),
+  };
+  return all;
 }
-
-std::optional<std::string> TextTask::answer_in(std::string_view response, bool ended) const {
-  if (!ended) return std::nullopt;
-  return std::string(response);
-}
-
-std::string TextTask::described(const Puzzle& puzzle) const { return puzzle.question; }
 
 const std::vector<TextTaskRow>& text_tasks() {
   static const std::vector<TextTaskRow> all = [] {

@@ -9,7 +9,7 @@
 namespace pg::lesson09 {
 namespace {
 
-std::unique_ptr<TextTask> digits() { return make_text_task("reverse", {{"length", "5"}}); }
+std::unique_ptr<TextTask> digits() { return reverse_task({.length = 5}); }
 
 // A policy trained on the answers for a few steps.
 std::unique_ptr<Transformer> warm_start(const TextTask& task, uint64_t seed) {

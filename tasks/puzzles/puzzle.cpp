@@ -1,4 +1,4 @@
-// What all puzzles share: the split, and the table.
+// What all puzzles share.
 #include "tasks/puzzles/puzzle.h"
 
 #include <algorithm>
@@ -18,32 +18,9 @@ constexpr uint64_t kHeldOutSeed = 0x68656c64;  // of the order of held-out puzzl
 uint64_t split_hash(std::string_view key) { return checksum(key) * 0x9e3779b97f4a7c15 >> 32; }
 bool is_held_out(std::string_view key) { return split_hash(key) % 10 == 0; }
 
-template <class Options>
-PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (*make)(const Options&)) {
-  return {std::move(name), std::move(about), [make] {
-            const auto options = std::make_shared<Options>();
-            return PuzzleSetup{fields(*options), [make, options] { return make(*options); }};
-          }};
-}
-
 }  // namespace
 
-const std::vector<PuzzleRow>& puzzle_tasks() {
-  static const std::vector<PuzzleRow> all = {
-      row("arithmetic", "add, subtract or multiply two numbers; reward: 1 for the right number", arithmetic_puzzles),
-      row("countdown", "reach a target with given numbers, 3,5,7:22 -> 3*5+7; reward: 1 for the exact target",
-          countdown_puzzles),
-      row("hanoi", "the Tower of Hanoi, 11:3 -> 12 13 23; reward: 1 for moves that solve it", hanoi_puzzles),
-      row("connections", "sort 16 words into 4 groups; reward: share of the groups that are right",
-          connections_puzzles),
-      row("word-problems", "problems in words of several steps, also GSM8K's; reward: 1 for the right number",
-          word_problems),
-      row("math", "mathematics with exact answers in LaTeX, also MATH's; reward: 1 for an equal answer", math_puzzles),
-      row("sentiment", "continue a review in the mood asked for, + - or 0; reward: up to 1 by a lexicon",
-          sentiment_puzzles),
-  };
-  return all;
-}
+std::string TextTask::described(const Puzzle& puzzle) const { return puzzle.question; }
 
 bool is_held_out(const Puzzle& puzzle) {
   if (puzzle.split != Split::by_key) return puzzle.split == Split::held_out;

@@ -78,7 +78,7 @@ struct PuzzleRow {
   std::string name, about;
   std::function<PuzzleSetup()> setup;
 };
-// The tasks with a name. text_tasks() has them too, for models of characters.
+// The tasks with a name, of the library pg_tasks. text_tasks() has them too, for models of characters.
 const std::vector<PuzzleRow>& puzzle_tasks();
 
 // ---- arithmetic.cpp

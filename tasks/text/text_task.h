@@ -61,10 +61,15 @@ class TextTask {
   // Scores the response as sampled, including its end_id if it has one.
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;
   // The answer that a response gives, for a vote among responses; none if it gives none.
-  std::optional<std::string> answer_of(std::span<const int32_t> response) const;
+  std::optional<std::string> answer_of(std::span<const int32_t> response) const {
+    const bool has_end = end_id() >= 0 && !response.empty() && response.back() == end_id();
+    return answer_in(text(has_end ? response.first(response.size() - 1) : response), has_end || end_id() < 0);
+  }
   // The same of a response's text without its end_id; `ended`: it had one, or needs none. Unless a task says more, the
   // text of a response that has ended.
-  virtual std::optional<std::string> answer_in(std::string_view response, bool ended) const;
+  virtual std::optional<std::string> answer_in(std::string_view response, bool ended) const {
+    return ended ? std::optional(std::string(response)) : std::nullopt;
+  }
   // Whether score() compares the answer with the gold answer of the problem's puzzle by grade_answer()
   // (tasks/grade/grade.h).
   virtual bool uses_grader() const { return false; }
@@ -98,7 +103,7 @@ struct TextTaskRow {
   std::string name, about;  // about: one line, the task and its reward
   std::function<TextTaskSetup()> setup;
 };
-// The tasks with a name. A task of one's own needs no row: trainers take any TextTask.
+// The tasks with a name, of the library pg_tasks. A task of one's own needs no row: trainers take any TextTask.
 const std::vector<TextTaskRow>& text_tasks();
 // The task of that name, with the default options except those given by name: make_text_task("copy", {{"length",
 // "5"}}). Throws Error with the known names for an unknown task or option.

@@ -3,7 +3,7 @@
 // sources: tasks/chat/chat_data.cpp tasks/chat/chat.cpp tasks/chat/chat_rows.cpp tasks/chat/chat_template.cpp
 // sources: tasks/data/text_data.cpp
 // sources: tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
-// archives: pg_tasks pg_bpe pg_text pg_base
+// archives: pg_tasks pg_bpe pg_text_tasks pg_text pg_base
 // libraries: pcre2-8 utf8proc gmpxx gmp
 // options: -max_len=3000 -dict=tests/fuzz/chat_data.dict
 // seed: {"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}]}\n

@@ -3,7 +3,7 @@
 // sources: tools/pg/eval/eval_results.cpp tasks/data/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp
 // sources: tensor/base/text.cpp
 // archives: pg_parts pg_rl_text pg_rl pg_models pg_files pg_nn pg_check pg_autograd pg_comm pg_tensor
-// archives: pg_tasks pg_bpe pg_text pg_base_files pg_base
+// archives: pg_tasks pg_bpe pg_text_tasks pg_text pg_act pg_base_files pg_base
 // libraries: pcre2-8 utf8proc gmpxx gmp
 // options: -max_len=2000 -dict=tests/fuzz/eval_folder.dict
 // seed-file: tests/fuzz/corpus/eval_folder.copy

@@ -1,7 +1,7 @@
 // Fuzz target: a JSONL file, or a JSON array, of problems with their answers, as each reader of them takes it.
 // sources: tasks/puzzles/problem_file.cpp tasks/puzzles/math.cpp tasks/puzzles/word_problems.cpp
 // sources: tasks/data/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
-// archives: pg_tasks pg_bpe pg_text pg_base
+// archives: pg_tasks pg_bpe pg_text_tasks pg_text pg_base
 // libraries: pcre2-8 utf8proc gmpxx gmp
 // options: -max_len=2000 -dict=tests/fuzz/problem_file.dict
 // seed: {"problem":"1+1","answer":"2","subject":"Algebra","level":"Level 3"}\n{"problem":"x","answer":3,"level":1}\n

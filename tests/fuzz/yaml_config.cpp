@@ -1,7 +1,7 @@
 // Fuzz target: the YAML file of --config. What is read is written again, and read again as the same values.
 // sources: tools/pg/run/given.cpp tasks/data/text_data.cpp tensor/base/fields.cpp tensor/base/text.cpp
 // archives: pg_parts pg_rl_text pg_rl pg_models pg_files pg_nn pg_check pg_autograd pg_comm pg_tensor
-// archives: pg_tasks pg_bpe pg_text pg_base_files pg_base
+// archives: pg_tasks pg_bpe pg_text_tasks pg_text pg_act pg_base_files pg_base
 // libraries: yaml-cpp pcre2-8 utf8proc gmpxx gmp
 // options: -max_len=2000 -dict=tests/fuzz/yaml.dict
 // seed: # pg train\nsteps: 7\nlr: 1e-3\nname: a b\nkind: two\nbias: true\nclip: ""\n
