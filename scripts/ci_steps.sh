@@ -171,7 +171,9 @@ asan_build() { # host code under both sanitizers; .cu files under the second and
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
 }
 web_pages() {
-  sh tools/web/build.sh "$jobs" && node tests/web/pages.js build-web/site && node tests/web/editing.js build-web/site
+  sh tools/web/build.sh "$jobs" && node tests/web/pages.js build-web/site && node tests/web/editing.js build-web/site &&
+    cmake --build build --parallel "$jobs" --target microscope &&
+    node tests/web/microscope.js build-web/site build/microscope
 }
 instructions() { sh tests/instructions/run.sh || [ $? = 77 ]; }  # 77: it said why it was skipped
 sass() { sh tests/sass/run.sh || [ $? = 77 ]; }

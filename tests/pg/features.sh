@@ -22,6 +22,13 @@ sort() { # sort FILE TEXT COMMAND OPTIONS…: learns on from that imitation
 sort err 'health checks' rl --steps 1 --prompts 4 --samples 4 --eval-problems 5 --name rl
 sort err 'after 2 steps' dpo --pairs 20 --held-out 10 --steps 2 --batch 4 --name dpo
 sort out 'now let it pay' reward-model --pairs 20 --held-out 10 --steps 2 --batch 4 --name judge
+# A step as a file. The run has the bits of one that records nothing.
+sort err 'step_2.json' rl --steps 2 --prompts 4 --samples 4 --eval-problems 5 --record-step 2 --name recorded
+sort err 'after 2 steps' rl --steps 2 --prompts 4 --samples 4 --eval-problems 5 --name unrecorded
+cmp "$(run recorded)/checkpoint.safetensors" "$(run unrecorded)/checkpoint.safetensors" >out 2>&1 || bad 'recording a step changes the run'
+grep -q '"kind":"policygrad step"' "$(run recorded)/step_2.json" || bad 'step_2.json is no recorded step'
+says 1 err 'has 2 steps' "$pg" rl --task sort --steps 2 --record-step 3
+says 1 err 'already done 2 steps' "$pg" rl --resume "$(run recorded)" --record-step 1
 sort err 'after 1 iter' expert-iteration --problems 8 --samples 2 --eval-problems 5 --iterations 1 --name expert
 says 0 out greedy "$pg" env --total-steps 1024 --eval-episodes 1 --name env
 

@@ -20,7 +20,7 @@ const kScript = (port, script) => `
   };
   ${script}
 })().catch((error) => ({error: error.stack})).then((seen) => {
-  new Image().src = "http://127.0.0.1:${port}/seen/" + encodeURIComponent(JSON.stringify(seen));
+  fetch("http://127.0.0.1:${port}/seen", {method: "POST", mode: "no-cors", body: JSON.stringify(seen)});
 });`;
 
 // Resolves with {seen, errors}: what the script returned, null if that took longer than `seconds`, and the lines of the
@@ -30,10 +30,14 @@ function open(site, name, width, seconds, script, options = {}) {
     const held = [], errors = [], own = fs.mkdtempSync(path.join(os.tmpdir(), "browser"));
     let seen = null;
     const server = http.createServer((request, response) => {
-      if (request.url.startsWith("/seen/")) {
-        seen = JSON.parse(decodeURIComponent(request.url.slice(6)));
-        held.forEach((r) => r.end());
-        response.end();
+      if (request.url === "/seen") {
+        let text = "";
+        request.on("data", (part) => (text += part));
+        request.on("end", () => {
+          seen = JSON.parse(text);
+          held.forEach((r) => r.end());
+          response.end();
+        });
       } else if (seen) {
         response.end();
       } else {

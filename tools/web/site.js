@@ -8,7 +8,7 @@ const {execFileSync, spawnSync} = require("child_process");
 
 const [build, site] = process.argv.slice(2);
 const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "lesson"];
-const kScripts = ["worker", "progress", "editor", "exercise", "page"];
+const kScripts = ["worker", "progress", "editor", "exercise", "microscope_page", "page"];
 const kFolders = fs.readdirSync("lessons").filter((name) => /^\d\d_/.test(name)).sort();
 const numberOf = (folder) => Number(folder.slice(0, 2));
 const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
@@ -162,6 +162,14 @@ function lessonPage(lesson) {
           scripts));
 }
 
+const kMicroscope = [path.join(build, "microscope.js")].find((file) => fs.existsSync(file));
+const kMicroscopeText = `<h1>The policy gradient under a microscope</h1>
+<p>A prompt, its responses, their rewards, and what each token is taught by them: one step of a run, with all numbers
+computed here by the engine. Choose an algorithm, move its constants, go through the optimizer steps, or compare two
+algorithms on the same responses. <code>./pg rl --record-step 30</code> records a step of your own run; the file opens
+here and stays in this browser.</p>
+<div id="microscope"><p class="muted">The engine is loading.</p></div>`;
+
 fs.mkdirSync(site, {recursive: true});
 fs.copyFileSync("tools/report/report.css", path.join(site, "report.css"));
 fs.copyFileSync("tools/web/site.css", path.join(site, "site.css"));
@@ -169,15 +177,28 @@ const scripts =
     [...kReport.map((name) => `tools/report/${name}.js`), ...kScripts.map((name) => `tools/web/${name}.js`)];
 write("page.js", "(() => {\n\"use strict\";\n" + scripts.map((name) => read(name)).join("") + "})();\n");
 kLessons.forEach(lessonPage);
+if (kMicroscope) {
+  const scripts = writeGlobal("microscope.program.js", "policygradProgram", fs.readFileSync(kMicroscope, "utf8")) +
+      writeGlobal("microscope.step.js", "policygradStep", JSON.parse(read("tools/web/step.json")));
+  write("microscope.html", page("The policy gradient under a microscope", 0, kMicroscopeText, scripts));
+}
 write("glossary.html", page("Glossary", 0, html(read("docs/GLOSSARY.md"))));
 const rows = kLessons.map(
     (l) => `<li><a href="lesson${l.number}.html">Lesson ${l.number}: ${escaped(l.title)}</a>` +
         `${html(l.question)}<span class="muted" id="progress${l.number}">${l.program ? "" : "text only"}</span></li>`);
 const totals = Object.fromEntries(kLessons.filter((l) => l.exercise).map((l) => [l.number, l.exercise.checks.length]));
-write("index.html", page("policygrad: the course", 0, `<h1>policygrad: from a + b to GRPO</h1>
+write(
+    "index.html",
+    page(
+        "policygrad: the course", 0,
+        `<h1>policygrad: from a + b to GRPO</h1>
 <p>${kLessons.length} lessons. Where nothing else is said, the demonstration runs in the lesson's page: nothing is
 installed, and nothing leaves your browser. In lessons ${Object.keys(totals).join(", ")} you write the functions in the
 page, too. For all others, clone the repository and type <code>make lesson1 &amp;&amp; ./lesson1</code>.</p>
 <p id="progress" data-totals="${escaped(JSON.stringify(totals))}"></p>
+${
+            kMicroscope ?
+                "<p><a href=\"microscope.html\">The policy gradient under a microscope</a>: one step, token by token</p>" :
+                ""}
 <ol class="lessons">\n${rows.join("\n")}\n</ol>`));
 console.log(`${site}/index.html: ${kLessons.length} lessons, ${kLessons.filter((l) => l.program).length} that run`);

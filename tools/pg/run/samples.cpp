@@ -35,7 +35,6 @@ std::string_view beginning(std::string_view text) {
   return text.substr(0, end);
 }
 
-// The text of a token. One that is a part of a character is shown as its bytes.
 std::string piece(const Tokenizer& tokenizer, int32_t before, int32_t id) {
   const std::string bytes = tokenizer.continuation(before, id);
   if (is_utf8(bytes)) return bytes;
@@ -58,13 +57,7 @@ void add_answers(Json& line, const TextTask& task, const rl::Response& r) {
 
 // What is known of each token of response b.
 void add_tokens(Json& line, const TextTask& task, const rl::Response& r, size_t b, const rl::Batch* batch) {
-  Json texts = Json::array();
-  int32_t before = r.prompt.empty() ? -1 : r.prompt.back();
-  for (const int32_t id : r.tokens) {
-    texts.push_back(piece(task.tokenizer(), before, id));
-    before = id;
-  }
-  line["tokens"] = std::move(texts);
+  line["tokens"] = token_texts(task, r);
   if (r.length() != std::ssize(r.tokens)) {
     std::string mask;
     for (const uint8_t chosen : r.action_mask) mask += chosen ? '1' : '0';
@@ -86,6 +79,16 @@ void add_tokens(Json& line, const TextTask& task, const rl::Response& r, size_t 
 }
 
 }  // namespace
+
+std::vector<std::string> token_texts(const TextTask& task, const rl::Response& r) {
+  std::vector<std::string> texts;
+  int32_t before = r.prompt.empty() ? -1 : r.prompt.back();
+  for (const int32_t id : r.tokens) {
+    texts.push_back(piece(task.tokenizer(), before, id));
+    before = id;
+  }
+  return texts;
+}
 
 std::vector<std::string> sample_lines(const TextTask& task, const rl::Experience& experience, int64_t step,
                                       std::string_view split, const rl::Batch* batch) {

@@ -36,6 +36,8 @@ std::vector<std::string> sample_lines(const TextTask& task, const rl::Experience
                                       std::string_view split, const rl::Batch* batch = nullptr);
 void append_samples(const RunDir& run, const TextTask& task, const rl::Experience& experience, int64_t step,
                     std::string_view split, const rl::Batch* batch = nullptr);
+// The text of each token of a response. One that is a part of a character is shown as its bytes, "<E2 82>".
+std::vector<std::string> token_texts(const TextTask& task, const rl::Response& response);
 // A line with a text that continues a prompt and has no reward.
 void append_text_sample(const RunDir& run, int64_t step, std::string_view prompt, std::string_view text);
 

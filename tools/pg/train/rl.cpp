@@ -12,6 +12,7 @@
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/run/samples.h"
 #include "tools/pg/run/session.h"
+#include "tools/pg/run/step_record.h"
 #include "tools/pg/train/text_rl.h"
 
 namespace pg::tools {
@@ -24,7 +25,8 @@ struct RlOptions {
   std::string reward_model;     // a run of pg reward-model that gives the rewards instead of the task
   std::string reference_model;  // a run whose model is the reference
   rl::RlConfig rl;
-  int64_t show_every = 0;  // steps between tables of samples; 0: only after the last step
+  int64_t show_every = 0;   // steps between tables of samples; 0: only after the last step
+  int64_t record_step = 0;  // the step to record for the page microscope.html; 0: none
   // Imitation of the answers before: none if max_steps is 0.
   TrainConfig sft = {.max_steps = 0, .schedule = {.kind = Schedule::Kind::constant}, .adamw = {0.9, 0.99, 1e-8, 0}};
   int64_t sft_batch = 128;
@@ -50,6 +52,9 @@ std::vector<Field> fields(RlOptions& o) {
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
   const Field show = {"show-every", &o.show_every, "steps between tables of samples; 0: only after the last",
                       whole_from(0)};
+  const Field record =
+      not_in_files({"record-step", &o.record_step,
+                    "a step to write to RUN/step_N.json, which microscope.html of make web opens", whole_from(0)});
   const std::vector<Field> rl =
       annotated(rl::fields(o.rl), {{"lr", kPretrainedLr},
                                    {"prompts", "unless given, 8 for a pretrained model"},
@@ -59,7 +64,7 @@ std::vector<Field> fields(RlOptions& o) {
                  {profile_field(o.profile)},
                  adapter_fields(o.common),
                  titled("Algorithm", algorithm),
-                 titled("Training", joined({{show}, rl})),
+                 titled("Training", joined({{show, record}, rl})),
                  titled("Imitation before", imitation),
                  fields(o.ranks),
                  {zero_field(o.ranks, 2)}});
@@ -232,6 +237,8 @@ int run_rl(const RlOptions& o, Comm& comm) {
   rl::RlConfig config = config_of_run(o, *task);
   const auto policy = make_policy(o.common, *task, config.seed, comm.device());
   announce(o, config, *policy, *task, comm);
+  std::optional<StepRecorder> recorder;
+  if (o.record_step > 0) recorder.emplace(o.record_step, config, *task, *policy);
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
@@ -246,11 +253,15 @@ int run_rl(const RlOptions& o, Comm& comm) {
   config.rates = measured_rates(o.profile, policy->config.dtype, comm.device());
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get(), &comm);
   if (session.resumed()) trainer.resume(load_checkpoint(session.resumed_checkpoint()));
+  check(!recorder || o.record_step > trainer.steps(), "pg rl: --record-step {}: the run has already done {} steps",
+        o.record_step, trainer.steps());
   session.begin(trainer.steps(), config.steps, o.algorithm + "_" + task->name(), config.zero);
 
   std::string held_out;
   SpeedReport speed;
-  const rl::RlHooks hooks = hooks_of(o, config, session, trainer, *task, held_out, speed);
+  rl::RlHooks hooks = hooks_of(o, config, session, trainer, *task, held_out, speed);
+  const std::string record = fmt::format("{}/step_{}.json", session.path(), o.record_step);
+  if (recorder && session.folder()) hooks = recorder->added_to(std::move(hooks), record);
   const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   const rl::RlMemory memory = trainer.memory();
@@ -262,6 +273,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
     return session.stopped(fmt::format("step {}", trainer.steps()));
   }
   session.progress().print(health_line(trainer.health_checks()));
+  if (recorder) session.progress().print(fmt::format("step {}: {}", o.record_step, record));
   session.progress().print(fmt::format("after {} steps:{}   {}", config.steps, held_out, session.path()));
   return 0;
 }
