@@ -58,8 +58,8 @@ void check_pass_summed(Grader& g, const Impl& impl) {
       }
       kit::Compare how{.rtol = tolerance(b)};
       if (numel(result) > numel(shape)) {
+        Impl with = impl;  // the tape has its address
         const auto sum = [&](decltype(Impl::pass_summed) pass_summed, const Tensor& leaf) {
-          Impl with = impl;
           with.pass_summed = pass_summed;
           return first ? add(with, leaf, x) : add(with, x, leaf);
         };
