@@ -37,7 +37,11 @@ endfunction()
 
 # pg_quick(TARGET): little optimisation in a release, for what only parses options, prints or checks.
 function(pg_quick target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  set(level -O1)
+  if(EMSCRIPTEN)
+    set(level -Oz)  # a page loads the program first
+  endif()
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level}>)
   if(TARGET ${target}_core)  # cmake/core.cmake
     pg_quick(${target}_core)
   endif()

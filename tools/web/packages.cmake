@@ -14,5 +14,5 @@ endforeach()
 include_directories(SYSTEM ${headers})
 add_compile_definitions(FMT_HEADER_ONLY)
 # No fused multiply-add: an element of the browser's results has other last digits than one of the CPU's own build.
-add_compile_options(-msimd128 -fexceptions -include ${PROJECT_SOURCE_DIR}/tools/web/shim.h)
-add_link_options(-fexceptions)
+add_compile_options(-msimd128 -fwasm-exceptions -include ${PROJECT_SOURCE_DIR}/tools/web/shim.h)
+add_link_options(-fwasm-exceptions)

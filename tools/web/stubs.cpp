@@ -3,11 +3,8 @@
 #include <signal.h>
 #include <spawn.h>
 
-#include <typeinfo>
-
 extern "C" {
 
-std::type_info* __cxa_current_exception_type() { return nullptr; }
 int at_quick_exit(void (*)()) { return 0; }
 int sigaltstack(const stack_t*, stack_t*) { return -1; }
 int posix_spawnp(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, char* const[],

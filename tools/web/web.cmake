@@ -7,11 +7,14 @@ foreach(number ${web_lessons})
   file(GLOB folder LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR} lessons/[0-9][0-9]_*)
   list(FILTER folder INCLUDE REGEX "^lessons/0?${number}_")
   target_sources(${lesson} PRIVATE tools/web/stubs.cpp)
-  target_link_options(${lesson} PRIVATE "SHELL:-s ALLOW_MEMORY_GROWTH=1" "SHELL:-s TOTAL_STACK=2097152" "SHELL:-s SINGLE_FILE=1"
+  target_link_options(${lesson} PRIVATE "SHELL:-s ALLOW_MEMORY_GROWTH=1" "SHELL:-s TOTAL_STACK=2097152"
                       "SHELL:-s ENVIRONMENT=node,worker" "SHELL:-s EXIT_RUNTIME=1" "SHELL:-s INVOKE_RUN=0"
                       "SHELL:-s EXPORTED_RUNTIME_METHODS=callMain" -Oz)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/band.csv)
     target_link_options(${lesson} PRIVATE "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/${folder}/band.csv@/pg/${folder}/band.csv")
   endif()
+  set(pack ${PROJECT_SOURCE_DIR}/tools/web/pack.js)
+  set_property(TARGET ${lesson} APPEND PROPERTY LINK_DEPENDS ${pack})
+  add_custom_command(TARGET ${lesson} POST_BUILD COMMAND node ${pack} $<TARGET_FILE:${lesson}> ${lesson}.wasm VERBATIM)
   add_dependencies(web ${lesson})
 endforeach()
