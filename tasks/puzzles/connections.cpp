@@ -65,7 +65,7 @@ class Connections : public PuzzleTask {
     check_fields("connections", fields(options_));
     std::set<char> characters = {',', ';'};
     const auto take = [&](std::string_view word) {
-      longest_ = std::max(longest_, std::ssize(word));
+      longest_ = std::max<int64_t>(longest_, std::ssize(word));
       characters.insert(word.begin(), word.end());
     };
     if (options_.file.empty()) {
@@ -131,9 +131,9 @@ class Connections : public PuzzleTask {
       int64_t best = 0;
       for (const auto& other : given) {
         if (other.size() != kWords) continue;
-        best = std::max(best, std::ranges::count_if(other, [&](const std::string& word) {
-                          return std::ranges::find(group, word) != group.end();
-                        }));
+        best = std::max<int64_t>(best, std::ranges::count_if(other, [&](const std::string& word) {
+                                   return std::ranges::find(group, word) != group.end();
+                                 }));
       }
       matched += best == static_cast<int64_t>(kWords);
       overlap += static_cast<double>(std::max<int64_t>(0, best - 1)) / (kWords - 1);

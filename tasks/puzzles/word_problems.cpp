@@ -100,8 +100,8 @@ class WordProblems : public PuzzleTask {
   void measure() {
     question_ = answer_ = 1;
     pool_.each([&](const WordProblem& p) {
-      question_ = std::max(question_, std::ssize(p.text));
-      answer_ = std::max(answer_, std::ssize(p.number));
+      question_ = std::max<int64_t>(question_, std::ssize(p.text));
+      answer_ = std::max<int64_t>(answer_, std::ssize(p.number));
     });
   }
 
