@@ -1,6 +1,6 @@
 # The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.sh. A lesson
-# with PCRE2 or GMP, processes or a GPU is not among them.
-set(web_lessons 1 2 3 4 6 7 8 9 13)
+# with PCRE2, processes or a GPU is not among them.
+set(web_lessons 1 2 3 4 6 7 8 9 10 13)
 add_custom_target(web)
 foreach(number ${web_lessons})
   set(lesson lesson${number})
