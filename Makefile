@@ -6,7 +6,7 @@
 #   make core_demo   docs/core_demo.cpp: the core alone, on plain loops, then: ./core_demo
 #   make web         the lessons as pages whose demonstrations run in a browser: build-web/site/index.html
 #   make watch LESSON=4   check on every save                       make format, make clean
-# For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, collect DIR=…, bundle DIR=…,
+# For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, room DIR=… [CODE=… PORT=…], collect DIR=…, bundle DIR=…,
 # answers FILE=….
 # CUDA=1 builds for GPUs with nvcc, CUDA=sim for the simulator (docs/SIMULATOR.md), in folders of their own.
 # NATIVE=0 builds for any CPU of this kind, CXX=clang++ with another compiler, JOBS=N with N compilers at once.
@@ -21,7 +21,7 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons grpo core_demo web test bench doctor progress watch handout collect bundle answers format clean setup \
+.PHONY: all lessons grpo core_demo web test bench doctor progress watch handout collect room bundle answers format clean setup \
         configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
@@ -76,6 +76,10 @@ answers:
 collect: configure
 	@$(BUILD_IT) lesson_collect
 	@$(BUILD)/lesson_collect "$(DIR)"
+
+room: configure
+	@$(BUILD_IT) lesson_room
+	@$(BUILD)/lesson_room "$(DIR)" $(if $(CODE),--code "$(CODE)") $(if $(PORT),--port "$(PORT)")
 
 format:
 	clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu')

@@ -34,13 +34,21 @@ pg_quick(lesson_headers_quick)
 pg_debuggable(lesson_headers)
 pg_precompiled_by(lesson_kit lesson_headers_quick)
 
-# For make collect.
-add_library(lesson_room STATIC EXCLUDE_FROM_ALL lessons/kit/collect/collect.cpp lessons/kit/collect/tables.cpp)
-target_link_libraries(lesson_room PUBLIC lesson_kit)
-pg_quick(lesson_room)
-add_executable(lesson_collect EXCLUDE_FROM_ALL lessons/kit/collect/main.cpp)
-target_link_libraries(lesson_collect PRIVATE lesson_room)
-pg_quick(lesson_collect)
+# For make collect and make room.
+if(NOT EMSCRIPTEN)
+  file(GLOB workshop_sources CONFIGURE_DEPENDS lessons/kit/collect/*.cpp lessons/kit/room/*.cpp)
+  list(FILTER workshop_sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(lesson_workshop STATIC EXCLUDE_FROM_ALL ${workshop_sources})
+  target_link_libraries(lesson_workshop PUBLIC lesson_kit pg_comm)
+  pg_quick(lesson_workshop)
+  pg_hardened(lesson_workshop)
+  foreach(program collect room)
+    add_executable(lesson_${program} EXCLUDE_FROM_ALL lessons/kit/${program}/main.cpp)
+    target_link_libraries(lesson_${program} PRIVATE lesson_workshop CLI11::CLI11)
+    pg_quick(lesson_${program})
+    pg_hardened(lesson_${program})
+  endforeach()
+endif()
 
 if(NOT POLICYGRAD_CUDA)  # for the test of the runner, which builds a lesson of its own with this kit
   export(TARGETS ${POLICYGRAD_LAYERS} report_page lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)

@@ -6,6 +6,7 @@
 #include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
 #include "lessons/kit/isolate.h"
+#include "lessons/kit/post.h"
 #include "lessons/kit/print.h"
 #include "lessons/kit/source.h"
 #include "tensor/base/json.h"
@@ -155,6 +156,8 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   LessonState& state = progress.lessons[lesson.number];
   if (state.hash != hash) state.checks.clear();
   for (const CheckEntry& check : lesson.checks) state.checks.try_emplace(check.id, State::todo);
+  const int64_t now = std::time(nullptr);
+  if (state.begun == 0) state.begun = now;
   const CheckEntry* next = nullptr;
   TimeLimit limit;
   for (const CheckEntry* check : checks) {
@@ -167,7 +170,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     ++count[static_cast<int>(outcome.state)];
     seconds += outcome.seconds;
     state.checks[check->id] = outcome.state;
-    note_outcome(state.history[check->id], outcome, std::time(nullptr), remark);
+    note_outcome(state.history[check->id], outcome, now, remark);
     if (!next && outcome.state != State::ok) next = check;
     rows.push_back(row_of(*check, outcome, remark));
     if (options.first && outcome.state == State::wrong) break;
@@ -187,6 +190,9 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     state.when = now_text();
     progress.learner = learner_name(progress.learner);
     save_progress(progress_path(), progress);
+    if (const char* room = std::getenv("POLICYGRAD_ROOM"); room && *room) {
+      fmt::print("{}", wrapped(post_record(room, text_of(progress)), 2, "Room: "));
+    }
   }
   if (options.json) {
     const Json json = {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -224,6 +225,7 @@ int hint_command(const LessonEntry& lesson, const std::string& name, int level) 
   Progress progress = load_progress(progress_path());
   LessonState& state = progress.lessons[lesson.number];
   const CheckEntry& check = name.empty() ? current(lesson, state) : one(lesson, name);
+  if (state.begun == 0) state.begun = std::time(nullptr);
   int& shown = state.hints[check.id];
   if (level == 0) level = std::min(shown + 1, 3);
   shown = level;

@@ -23,6 +23,7 @@ struct Outcome {
   Case failure;
   std::vector<Case> cases;  // the first few comparisons, the failing one last
   double seconds = 0;
+  bool crashed = false;  // the process of the check ended by a signal
 };
 
 class Grader {

@@ -173,6 +173,7 @@ Outcome ended_badly(int status, char said) {
   outcome.state = State::wrong;
   outcome.failure = {"the call itself", "", "a result"};
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  outcome.crashed = signal != 0;
   if (said == kStackOverflow) {
     outcome.failure.got = "a crash (stack overflow)";
     outcome.diagnosis = "a function that calls itself without end, or an array of megabytes as a local variable";

@@ -9,7 +9,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <sstream>
 
 #include "lessons/kit/built.h"
@@ -27,11 +26,14 @@ State state_from(const std::string& name) {
   return name == "ok" ? State::ok : name == "WRONG" ? State::wrong : State::todo;
 }
 
-int64_t time_from(const Json& check, const char* name) {
-  const Json& time = check.at(name);
-  pg::check(time.is_number_integer(), "{} is no time", name);
-  return time.is_integer_in(0, std::numeric_limits<int64_t>::max()) ? time.get<int64_t>() : 0;
+int64_t time_from(const Json& json, const char* name) {
+  const Json& time = json.at(name);
+  check(time.is_number_integer(), "{} is no time", name);
+  constexpr int64_t kYear9999 = 253402300799;
+  return time.is_integer_in(0, kYear9999) ? time.get<int64_t>() : 0;
 }
+
+int64_t time_or_never(const Json& json, const char* name) { return json.contains(name) ? time_from(json, name) : 0; }
 
 LessonState lesson_from(const Json& json) {
   LessonState lesson;
@@ -41,9 +43,12 @@ LessonState lesson_from(const Json& json) {
   for (const auto& [id, level] : json.at("hints").items()) lesson.hints[id] = std::clamp(level.get<int>(), 0, 3);
   const Json history = json.value("history", Json::object());
   for (const auto& [id, check] : history.items()) {
-    lesson.history[id] = {time_from(check, "checked"), time_from(check, "wrong_since"), check.value("diagnosis", ""),
-                          check.value("remark", "")};
+    lesson.history[id] = {time_from(check, "checked"),    time_from(check, "wrong_since"),
+                          check.value("diagnosis", ""),   check.value("remark", ""),
+                          time_or_never(check, "solved"), std::clamp(check.value("attempts", 0), 0, 9999),
+                          check.value("crashed", false)};
   }
+  lesson.begun = time_or_never(json, "begun");
   for (const auto& id : json.at("solution_asked")) lesson.solution_asked.insert(id.get<std::string>());
   return lesson;
 }
@@ -53,13 +58,13 @@ Json to_json(const LessonState& lesson) {
   for (const auto& [id, state] : lesson.checks) checks[id] = name_of(state);
   Json history = Json::object();
   for (const auto& [id, check] : lesson.history) {
-    history[id] = {{"checked", check.checked},
-                   {"wrong_since", check.wrong_since},
-                   {"diagnosis", check.diagnosis},
-                   {"remark", check.remark}};
+    history[id] = {{"checked", check.checked}, {"wrong_since", check.wrong_since}, {"diagnosis", check.diagnosis},
+                   {"remark", check.remark},   {"solved", check.solved},           {"attempts", check.attempts},
+                   {"crashed", check.crashed}};
   }
-  return {{"hash", lesson.hash}, {"when", lesson.when},   {"checks", checks},
-          {"history", history},  {"hints", lesson.hints}, {"solution_asked", lesson.solution_asked}};
+  return {{"hash", lesson.hash},  {"when", lesson.when},   {"checks", checks},
+          {"history", history},   {"hints", lesson.hints}, {"solution_asked", lesson.solution_asked},
+          {"begun", lesson.begun}};
 }
 
 void write_atomically(const std::string& path, const std::string& text) {
@@ -77,9 +82,12 @@ void write_atomically(const std::string& path, const std::string& text) {
 void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time, const std::string& remark) {
   history.checked = time;
   history.remark = remark;
+  history.crashed = outcome.crashed;
+  if (outcome.state != State::todo && history.solved == 0) ++history.attempts;
   if (outcome.state == State::ok) {
     history.wrong_since = 0;
     history.diagnosis.clear();
+    if (history.solved == 0) history.solved = time;
   } else if (outcome.state == State::wrong) {
     if (history.wrong_since == 0) history.wrong_since = time;
     history.diagnosis = outcome.diagnosis;
@@ -87,11 +95,12 @@ void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time, c
 }
 
 std::string learner_name(const std::string& known) {
-  if (const char* given = std::getenv("POLICYGRAD_LEARNER"); given && *given) return given;
+  if (const char* given = std::getenv("POLICYGRAD_NAME"); given && *given) return given;
   if (!known.empty()) return known;
   char machine[256] = "";
   gethostname(machine, sizeof machine - 1);
-  return machine;
+  const char* user = std::getenv("USER");
+  return user && *user ? fmt::format("{}@{}", user, machine) : machine;
 }
 
 Progress parse_progress(const std::string& text) {
@@ -113,12 +122,14 @@ Progress load_progress(const std::string& path) {
   }
 }
 
-void save_progress(const std::string& path, const Progress& progress) {
+std::string text_of(const Progress& progress) {
   Json lessons = Json::object();
   for (const auto& [number, lesson] : progress.lessons) lessons[std::to_string(number)] = to_json(lesson);
   const Json json = {{"learner", progress.learner}, {"lessons", lessons}};
-  write_atomically(path, sorted_by_key(json).dump(1, Json::Utf8::replace) + "\n");
+  return sorted_by_key(json).dump(1, Json::Utf8::replace) + "\n";
 }
+
+void save_progress(const std::string& path, const Progress& progress) { write_atomically(path, text_of(progress)); }
 
 std::string repository_root() { return built() ? built()->root : POLICYGRAD_ROOT; }
 

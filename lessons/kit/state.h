@@ -13,8 +13,11 @@ namespace pg::kit {
 struct CheckHistory {
   int64_t checked = 0;
   int64_t wrong_since = 0;  // the first WRONG since the last ok; an edit does not change it
-  std::string diagnosis;    // of the last WRONG since the last ok
+  std::string diagnosis{};  // of the last WRONG since the last ok
   std::string remark{};     // below the ok of the last check, for example that the answer only calls the engine
+  int64_t solved = 0;       // the first ok
+  int attempts = 0;         // gradings that were not TODO, up to the first ok
+  bool crashed = false;     // the last check ended with a crash
 };
 struct LessonState {
   std::string hash;                             // of the exercise when it was graded: after an edit the record is stale
@@ -23,21 +26,24 @@ struct LessonState {
   std::map<std::string, CheckHistory> history;  // by check id
   std::map<std::string, int> hints;             // the last level shown, by check id
   std::set<std::string> solution_asked;
+  int64_t begun = 0;  // the first check or hint
 };
 struct Progress {
-  std::string learner;  // the environment variable POLICYGRAD_LEARNER when it was last set, or the machine's name
+  std::string learner;  // the environment variable POLICYGRAD_NAME when it was last set, or user@machine
   std::map<int, LessonState> lessons;
 };
 
 // Keeps the outcome of a check graded at `time`, and the remark on it.
 void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time, const std::string& remark = "");
-// POLICYGRAD_LEARNER, or else `known`, or else the machine's name.
+// POLICYGRAD_NAME, or else `known`, or else user@machine.
 std::string learner_name(const std::string& known);
 
-// Throws an exception if the text has another format. Records of older versions have neither learner nor history.
+// Throws an exception if the text has another format. Records of older versions have neither learner nor history, and
+// members that a newer version adds are left out.
 Progress parse_progress(const std::string& text);
 // Empty if there is no file. Throws Error if the file has another format.
 Progress load_progress(const std::string& path);
+std::string text_of(const Progress& progress);  // what parse_progress() reads
 // Writes to a temporary file, syncs it and renames it.
 void save_progress(const std::string& path, const Progress& progress);
 

@@ -5,9 +5,9 @@ pg_quick(lesson_gate)
 
 file(GLOB kit_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/kit/test/*.cpp)
 add_executable(lesson_kit_tests EXCLUDE_FROM_ALL ${kit_test_sources} ${PROJECT_SOURCE_DIR}/tests/tally.cpp)
-target_link_libraries(lesson_kit_tests PRIVATE lesson_room Catch2::Catch2WithMain)
+target_link_libraries(lesson_kit_tests PRIVATE lesson_workshop Catch2::Catch2WithMain)
 pg_quick(lesson_kit_tests)
-add_dependencies(mutants lesson_gate lesson_kit_tests lesson_collect)
+add_dependencies(mutants lesson_gate lesson_kit_tests lesson_collect lesson_room)
 
 function(lesson_gate name)
   pg_test(${name} 300 ${ARGN})

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "lessons/kit/source.h"
 #include "lessons/kit/terminal.h"
 #include "tensor/base/error.h"
 
@@ -12,8 +13,6 @@ namespace pg::kit {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr uintmax_t kLargestRecord = 1000000;
 
 // Without control characters, and no longer than `longest` code points.
 std::string clean(const std::string& text, int longest) {
@@ -33,24 +32,61 @@ bool is_id(const std::string& id) {
   return (id.size() == 4 || (id.size() == 5 && digit(4))) && digit(0) && digit(1) && id[2] == '.' && digit(3);
 }
 
-// Throws an exception if it is no record of this course.
-Progress read_record(const fs::path& path) {
+Progress read_record_file(const fs::path& path) {
   const fs::file_status status = fs::symlink_status(path);
   check(!fs::is_symlink(status), "it is a symbolic link");
   check(fs::is_regular_file(status), "it is not a file");
   check(fs::file_size(path) <= kLargestRecord, "it is larger than 1 MB");
-  Progress progress = parse_progress(read_file(path.string()));
+  return read_record(read_file(path.string()));
+}
+
+}  // namespace
+
+Course read_course(const std::string& root) {
+  Course course;
+  for (const fs::directory_entry& folder : fs::directory_iterator(root + "/lessons")) {
+    const std::string name = folder.path().filename().string(), readme = folder.path().string() + "/README.md";
+    if (std::isdigit(static_cast<unsigned char>(name[0])) == 0 || !fs::exists(readme)) continue;
+    const std::string text = read_file(readme);
+    const std::vector<std::string> all = headings(text);
+    course[std::stoi(name)] = {all.empty() ? name : all[0], minutes_in(text)};
+  }
+  return course;
+}
+
+std::string folder_name(const std::string& learner) {
+  // What is no letter: C1 controls, and the punctuation from U+2000 to U+207F, which has marks that change directions.
+  static const std::string kLatin = "\xc2", kPunctuation = "\xe2\x80", kMore = "\xe2\x81";
+  std::string name;
+  int length = 0;
+  for (size_t i = 0; i < learner.size() && length < 40; ++length) {
+    size_t end = i + 1;
+    while (end < learner.size() && (learner[end] & 0xc0) == 0x80) ++end;
+    const std::string one = learner.substr(i, end - i);
+    const bool ascii = one.size() == 1 && (std::isalnum(static_cast<unsigned char>(one[0])) ||
+                                           std::string("@-_").find(one[0]) != std::string::npos);
+    const bool letter =
+        one.size() > 1 && !one.starts_with(kLatin) && !one.starts_with(kPunctuation) && !one.starts_with(kMore);
+    name += ascii || letter ? one : "_";
+    i = end;
+  }
+  return name;
+}
+
+Progress read_record(const std::string& text) {
+  Progress progress = parse_progress(text);
   progress.learner = clean(progress.learner, 40);
   for (auto& [number, lesson] : progress.lessons) {
-    for (const auto& [id, state] : lesson.checks) check(is_id(id), "it has a check \"{}\"", id);
+    for (const auto& [id, state] : lesson.checks) {
+      check(is_id(id) && std::stoi(id) == number, "it has a check \"{}\"", id);
+    }
+    check(lesson.checks.size() <= 20, "its lesson {} has {} checks", number, lesson.checks.size());
     for (auto& [id, history] : lesson.history) {
       for (std::string* text : {&history.diagnosis, &history.remark}) *text = clean(*text, 200);
     }
   }
   return progress;
 }
-
-}  // namespace
 
 Room read_room(const std::string& dir) {
   check(fs::is_directory(dir), "collect: {} is not a folder", dir);
@@ -71,9 +107,10 @@ Room read_room(const std::string& dir) {
       ++records;
       const std::string folder = clean(laptop.path().filename().string(), 40);
       try {
-        const Progress progress = read_record(file.path());
+        const Progress progress = read_record_file(file.path());
         const bool same = progress.learner.empty() || progress.learner == folder;
-        room.laptops.push_back({same ? folder : fmt::format("{} ({})", folder, progress.learner), progress});
+        room.laptops.push_back({laptop.path().filename().string(),
+                                same ? folder : fmt::format("{} ({})", folder, progress.learner), progress});
       } catch (const Error& error) {
         const std::string why = error.what();
         skip(file.path(), why.starts_with("[json.") ? "it is not a record of this course" : why);

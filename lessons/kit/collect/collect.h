@@ -1,5 +1,6 @@
 #pragma once
-// What the laptops of a workshop have recorded (.progress.json), as one table for whoever teaches.
+// What the laptops of a workshop have recorded (.progress.json), as tables for whoever teaches.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,10 @@
 namespace pg::kit {
 
 struct Laptop {
+  std::string folder;
   std::string name;  // of its folder, and the learner's if it is another
   Progress progress;
+  int64_t clock_ahead = 0;  // seconds by which its clock is ahead of this machine's, where that is known
 };
 struct Room {
   std::vector<Laptop> laptops;       // by name
@@ -23,6 +26,21 @@ struct CheckSummary {
   std::string diagnosis;      // the commonest one of those who are not ok; the first by alphabet of equals; "" if none
   int64_t longest_stuck = 0;  // minutes
 };
+
+// The lessons of this tree, by number.
+struct CourseLesson {
+  std::string heading;                 // of its README: "Lesson 2: the tape"
+  std::map<std::string, int> minutes;  // of each check
+};
+using Course = std::map<int, CourseLesson>;
+Course read_course(const std::string& root);
+
+constexpr size_t kLargestRecord = 1000000;  // bytes
+// The record in `text`, with texts that are short and have no control characters. Throws an exception if it is none of
+// this course: each check is of its lesson, "02.1" of lesson 2, and a lesson has at most 20.
+Progress read_record(const std::string& text);
+// `learner` as the name of a folder: letters, digits, @ - and _, and "_" for every other character; at most 40.
+std::string folder_name(const std::string& learner);
 
 // Reads DIR/LAPTOP/*progress.json. Files over 1 MB, symbolic links, and what is no record are skipped. Throws Error if
 // `dir` is not a folder.
@@ -38,5 +56,11 @@ std::string room_text(const Room& room, int64_t now);
 std::string room_csv(const Room& room, int64_t now);
 // One page without scripts and without network.
 std::string room_html(const Room& room, int64_t now);
+
+// The table laptop × check of each lesson, that first in which most laptops had their last check, as a page that is
+// loaded again every five seconds.
+std::string live_html(const Room& room, const Course& course, int64_t now);
+// A laptop's name, "12 checks <b>", as text in HTML.
+std::string html_text(const std::string& text);
 
 }  // namespace pg::kit

@@ -7,32 +7,6 @@
 namespace pg::kit {
 namespace {
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 std::string csv_cell(const std::string& text) {
   std::string cell = text;
   if (!cell.empty() && std::string("=+-@").find(cell[0]) != std::string::npos) cell = "'" + cell;
@@ -141,7 +115,7 @@ std::string room_html(const Room& room, int64_t now) {
   for (const CheckSummary& sum : checks) page += fmt::format("<th>{}</th>", sum.id);
   page += "</tr>\n";
   for (const Laptop& laptop : room.laptops) {
-    page += fmt::format("<tr><th>{}</th>", escaped(laptop.name));
+    page += fmt::format("<tr><th>{}</th>", html_text(laptop.name));
     for (const CheckSummary& sum : checks) {
       const std::string cell = cell_of(lesson_of(laptop, sum.id), sum.id, now);
       const char* style = cell.starts_with("ok") ? " class=\"ok\"" : cell.starts_with('W') ? " class=\"wrong\"" : "";
@@ -149,16 +123,16 @@ std::string room_html(const Room& room, int64_t now) {
     }
     page += "</tr>\n";
   }
-  page += fmt::format("</table>\n<p>{}</p>\n", escaped(kLegend));
+  page += fmt::format("</table>\n<p>{}</p>\n", html_text(kLegend));
   page +=
       "<table>\n<tr><th>check</th><th>ok</th><th>WRONG</th><th>TODO</th><th>stuck, minutes</th>"
       "<th>commonest diagnosis</th></tr>\n";
   for (const CheckSummary& sum : checks) {
     page += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", sum.id, sum.ok,
-                        sum.wrong, sum.todo, sum.longest_stuck, escaped(sum.diagnosis));
+                        sum.wrong, sum.todo, sum.longest_stuck, html_text(sum.diagnosis));
   }
   page += "</table>\n";
-  for (const std::string& sentence : room.skipped) page += fmt::format("<p>{}</p>\n", escaped(sentence));
+  for (const std::string& sentence : room.skipped) page += fmt::format("<p>{}</p>\n", html_text(sentence));
   return page + "</body></html>\n";
 }
 

@@ -213,7 +213,8 @@ check="build/lesson1 check"
 
   # The record has the learner, the times of the checks and what is wrong since when; an ok ends that.
   answer 'return 3 * x;' 'return 3 * x;'
-  expect 1 env POLICYGRAD_LEARNER='Ada <b>' $check
+  expect 1 env POLICYGRAD_NAME='Ada <b>' POLICYGRAD_ROOM=http://127.0.0.1:1/code $check
+  says 'Room: the room at 127.0.0.1:1 was not reached'
   grep -q '"learner": "Ada <b>"' "$tree/.progress.json" || fail 'the record has no learner'
   since=$(sed -n 's/.*"wrong_since": \([1-9][0-9]*\).*/\1/p' "$tree/.progress.json")
   [ "$since" -ge "$(($(date +%s) - 600))" ] || fail 'the record does not say since when 01.1 is WRONG'

@@ -41,6 +41,7 @@ void is_wrong(const Run& run, const std::string& got, const std::string& diagnos
   CHECK(outcome.failure.got.find(got) != std::string::npos);
   CHECK(outcome.diagnosis.find(diagnosis) != std::string::npos);
   CHECK(outcome.cases.size() == 1);
+  CHECK(outcome.crashed == outcome.failure.got.starts_with("a crash"));
 }
 
 int deeper(volatile int* x) {

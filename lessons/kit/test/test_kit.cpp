@@ -181,9 +181,10 @@ TEST_CASE("progress survives a round trip and refuses other files", "[kit]") {
   progress.lessons[3] = {.hash = "abc",
                          .when = "2025-01-02 03:04",
                          .checks = {{"03.1", State::ok}, {"03.2", State::wrong}},
-                         .history = {{"03.2", {1700000060, 1700000000, "a sign \xff"}}},
+                         .history = {{"03.2", {1700000060, 1700000000, "a sign \xff", "", 1700000030, 4, true}}},
                          .hints = {{"03.2", 2}},
-                         .solution_asked = {"03.2"}};
+                         .solution_asked = {"03.2"},
+                         .begun = 1600000000};
   const LessonState& saved = progress.lessons[3];
   save_progress(file.path, progress);
   const LessonState back = load_progress(file.path).lessons.at(3);
@@ -194,6 +195,10 @@ TEST_CASE("progress survives a round trip and refuses other files", "[kit]") {
   CHECK(load_progress(file.path).learner == "Ada");
   CHECK(back.history.at("03.2").checked == 1700000060);
   CHECK(back.history.at("03.2").wrong_since == 1700000000);
+  CHECK(back.history.at("03.2").solved == 1700000030);
+  CHECK(back.history.at("03.2").attempts == 4);
+  CHECK(back.history.at("03.2").crashed);
+  CHECK(back.begun == 1600000000);
   CHECK(back.history.at("03.2").diagnosis == "a sign \xef\xbf\xbd");  // what is no UTF-8 is replaced
   for (const char* hostile :
        {"{", "[]", "{\"lessons\": {\"x\": {}}}", "{\"lessons\": {\"1\": {\"checks\": {\"a\": \"?\"}}}}"}) {
@@ -234,6 +239,8 @@ TEST_CASE("the first WRONG since the last ok is kept", "[kit]") {
   note_outcome(history, outcome, 500);
   CHECK(history.remark.empty());
   CHECK(history.wrong_since == 500);
+  CHECK(history.solved == 400);  // the first ok
+  CHECK(history.attempts == 3);  // two WRONG and that ok
 }
 
 TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
