@@ -6,8 +6,8 @@
 #   make core_demo   docs/core_demo.cpp: the core alone, on plain loops, then: ./core_demo
 #   make web         the lessons as pages whose demonstrations run in a browser: build-web/site/index.html
 #   make watch LESSON=4   check on every save                       make format, make clean
-# For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, room DIR=… [CODE=… PORT=…], collect DIR=…, bundle DIR=…,
-# answers FILE=….
+# For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, room DIR=… [CODE=… PORT=…],
+# collect DIR=… [LESSON=N], bundle DIR=…, answers FILE=….
 # CUDA=1 builds for GPUs with nvcc, CUDA=sim for the simulator (docs/SIMULATOR.md), in folders of their own.
 # NATIVE=0 builds for any CPU of this kind, CXX=clang++ with another compiler, JOBS=N with N compilers at once.
 CUDA ?=
@@ -75,7 +75,7 @@ answers:
 
 collect: configure
 	@$(BUILD_IT) lesson_collect
-	@$(BUILD)/lesson_collect "$(DIR)"
+	@$(BUILD)/lesson_collect "$(DIR)" $(if $(LESSON),--lesson "$(LESSON)")
 
 room: configure
 	@$(BUILD_IT) lesson_room

@@ -108,7 +108,8 @@ Room read_room(const std::string& dir) {
       const std::string folder = clean(laptop.path().filename().string(), 40);
       try {
         const Progress progress = read_record_file(file.path());
-        const bool same = progress.learner.empty() || progress.learner == folder;
+        const bool same =
+            progress.learner.empty() || folder == progress.learner || folder == folder_name(progress.learner);
         room.laptops.push_back({laptop.path().filename().string(),
                                 same ? folder : fmt::format("{} ({})", folder, progress.learner), progress});
       } catch (const Error& error) {
@@ -133,16 +134,59 @@ int64_t minutes_stuck(const LessonState& lesson, const std::string& check, int64
   return since > 0 ? std::max<int64_t>(0, now - since) / 60 : 0;
 }
 
+std::optional<double> minutes_taken(const LessonState& lesson, const std::string& check) {
+  const auto own = lesson.history.find(check);
+  const int64_t solved = own == lesson.history.end() ? 0 : own->second.solved;
+  int64_t before = lesson.begun;
+  int together = 0;
+  for (const auto& [id, history] : lesson.history) {
+    together += history.solved == solved;
+    if (history.solved < solved) before = std::max(before, history.solved);
+  }
+  if (before == 0 || before >= solved) return {};
+  return static_cast<double>(solved - before) / 60 / together;
+}
+
+Room only_lesson(Room room, const Course& course, int number) {
+  std::string known;
+  for (const auto& [other, lesson] : course) known += fmt::format(" {}", other);
+  check(course.contains(number), "collect: there is no lesson {}; there are:{}", number, known);
+  for (Laptop& laptop : room.laptops) {
+    std::erase_if(laptop.progress.lessons, [&](const auto& lesson) { return lesson.first != number; });
+  }
+  return room;
+}
+
+namespace {
+
+std::optional<double> median(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+}  // namespace
+
 std::vector<CheckSummary> summaries(const Room& room, int64_t now) {
   std::map<std::string, CheckSummary> by_id;
   std::map<std::string, std::map<std::string, int>> diagnoses;
+  std::map<std::string, std::vector<double>> minutes;
+  std::map<std::string, int> tried;
   for (const Laptop& laptop : room.laptops) {
     for (const auto& [number, lesson] : laptop.progress.lessons) {
       for (const auto& [id, state] : lesson.checks) {
         CheckSummary& sum = by_id[id];
         ++(state == State::ok ? sum.ok : state == State::wrong ? sum.wrong : sum.todo);
         sum.longest_stuck = std::max(sum.longest_stuck, minutes_stuck(lesson, id, now));
+        const auto hint = lesson.hints.find(id);
+        sum.hinted += hint != lesson.hints.end() && hint->second > 0;
+        if (const auto taken = minutes_taken(lesson, id)) minutes[id].push_back(*taken);
         const auto history = lesson.history.find(id);
+        if (history != lesson.history.end() && history->second.attempts > 0) {
+          sum.attempts += history->second.attempts;
+          ++tried[id];
+        }
         if (state == State::ok || history == lesson.history.end() || history->second.diagnosis.empty()) continue;
         ++diagnoses[id][history->second.diagnosis];
       }
@@ -151,6 +195,8 @@ std::vector<CheckSummary> summaries(const Room& room, int64_t now) {
   std::vector<CheckSummary> result;
   for (auto& [id, sum] : by_id) {
     sum.id = id;
+    sum.minutes = median(minutes[id]);
+    sum.attempts /= std::max(1, tried[id]);
     int most = 0;
     for (const auto& [diagnosis, count] : diagnoses[id]) {
       if (count > most) sum.diagnosis = diagnosis;

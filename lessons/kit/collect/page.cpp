@@ -17,7 +17,8 @@ constexpr const char* kStyle =
     "h1 { font-size: 1.3em; } h2 { font-size: 1.2em; margin: 1.2em 0 .4em; }\n"
     "table { border-collapse: collapse; max-width: 100%; }\n"
     "th, td { border: 1px solid var(--line); padding: .2em .35em; text-align: left; }\n"
-    "td { white-space: nowrap; } tbody th { min-width: 8em; max-width: 14em; overflow-wrap: anywhere; }\n"
+    "td { white-space: nowrap; } .text { white-space: normal; } table + table { margin-top: .8em; } tbody th { "
+    "min-width: 8em; max-width: 14em; overflow-wrap: anywhere; }\n"
     "tbody th { font-weight: normal; font-size: .85em; }\n"
     ".number { text-align: right; } .ok { background: var(--ok); }\n"
     ".wrong { background: var(--wrong); font-weight: bold; }\n";
@@ -25,7 +26,9 @@ constexpr const char* kStyle =
 constexpr const char* kLegend =
     "ok*: with a remark, for example that the answer only calls the engine. crash: WRONG, by a crash. attempts: "
     "gradings "
-    "that were not TODO, up to the first ok, of all checks of the lesson. An empty cell: not begun.";
+    "that were not TODO, up to the first ok, of all checks of the lesson. An empty cell: not begun. Minutes: from the "
+    "ok before, or from the first check or hint of the lesson, to the first ok, "
+    "pauses included.";
 
 const CheckHistory* history_of(const LessonState& lesson, const std::string& id) {
   const auto found = lesson.history.find(id);
@@ -69,6 +72,12 @@ std::set<std::string> ids_of(const Room& room, int number) {
   return ids;
 }
 
+std::string age_text(int64_t seconds) {
+  const int64_t minutes = std::max<int64_t>(0, seconds) / 60, hours = minutes / 60;
+  if (minutes < 600) return fmt::format("{} min", minutes);
+  return hours < 72 ? fmt::format("{} h", hours) : fmt::format("{} days", hours / 24);
+}
+
 std::string row_of(const Laptop& laptop, const LessonState& lesson, const std::set<std::string>& ids, int64_t now) {
   std::string row = fmt::format("<tr><th scope=\"row\">{}</th>", html_text(laptop.name));
   int attempts = 0;
@@ -77,9 +86,8 @@ std::string row_of(const Laptop& laptop, const LessonState& lesson, const std::s
     if (const CheckHistory* history = history_of(lesson, id)) attempts += history->attempts;
   }
   const int64_t last = last_check(lesson);
-  const int64_t minutes = std::max<int64_t>(0, now + laptop.clock_ahead - last) / 60;
   return row + fmt::format("<td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n", attempts,
-                           last > 0 ? fmt::format("{} min", minutes) : "");
+                           last > 0 ? age_text(now + laptop.clock_ahead - last) : "");
 }
 
 // The heading of a lesson and its table laptop × check.
@@ -106,15 +114,57 @@ std::vector<int> lessons_by(const Room& room, const std::map<int, int64_t>& weig
   for (const auto& [number, w] : weight) {
     if (!ids_of(room, number).empty()) numbers.push_back(number);
   }
-  std::stable_sort(numbers.begin(), numbers.end(), [&](int a, int b) { return weight.at(a) > weight.at(b); });
+  std::sort(numbers.begin(), numbers.end(),
+            [&](int a, int b) { return weight.at(a) != weight.at(b) ? weight.at(a) > weight.at(b) : a < b; });
   return numbers;
 }
 
-std::string local_time(int64_t now) {
+// "12 laptops, 14:05:33".
+std::string title_of(const Room& room, int64_t now, const char* format) {
   const std::time_t seconds = now;
   char text[32];
-  std::strftime(text, sizeof text, "%H:%M:%S", std::localtime(&seconds));
-  return text;
+  std::strftime(text, sizeof text, format, std::localtime(&seconds));
+  const size_t n = room.laptops.size();
+  return fmt::format("{} laptop{}, {}", n, n == 1 ? "" : "s", text);
+}
+
+// What the class made of each check of a lesson.
+std::string checks_table(const std::vector<CheckSummary>& checks, const Course& course, int number) {
+  std::string table =
+      "<table><thead><tr><th scope=\"col\">check</th><th scope=\"col\">ok</th><th scope=\"col\">WRONG</th>"
+      "<th scope=\"col\">TODO</th><th scope=\"col\">attempts, mean</th><th scope=\"col\">with a hint</th>"
+      "<th scope=\"col\">minutes, median</th><th scope=\"col\">minutes, README</th>"
+      "<th scope=\"col\">WRONG for up to</th><th scope=\"col\">commonest diagnosis</th></tr></thead><tbody>\n";
+  const auto known = course.find(number);
+  for (const CheckSummary& sum : checks) {
+    if (std::stoi(sum.id) != number) continue;
+    const bool estimated = known != course.end() && known->second.minutes.contains(sum.id);
+    table += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(sum.id));
+    for (const std::string& cell :
+         {fmt::format("{}", sum.ok), fmt::format("{}", sum.wrong), fmt::format("{}", sum.todo),
+          sum.attempts > 0 ? fmt::format("{:.1f}", sum.attempts) : "", fmt::format("{}", sum.hinted),
+          sum.minutes ? fmt::format("{:.0f}", *sum.minutes) : "",
+          estimated ? fmt::format("{}", known->second.minutes.at(sum.id)) : "",
+          sum.longest_stuck > 0 ? age_text(60 * sum.longest_stuck) : ""}) {
+      table += fmt::format("<td class=\"number\">{}</td>", cell);
+    }
+    table += fmt::format("<td class=\"text\">{}</td></tr>\n", html_text(sum.diagnosis));
+  }
+  return table + "</tbody></table>\n";
+}
+
+// Who has which remark in a lesson.
+std::string remarks(const Room& room, int number) {
+  std::string items;
+  for (const Laptop& laptop : room.laptops) {
+    const auto lesson = laptop.progress.lessons.find(number);
+    if (lesson == laptop.progress.lessons.end()) continue;
+    for (const auto& [id, history] : lesson->second.history) {
+      if (history.remark.empty()) continue;
+      items += fmt::format("<li>{}, {}: {}</li>\n", html_text(laptop.name), html_text(id), html_text(history.remark));
+    }
+  }
+  return items.empty() ? "" : "<ul>\n" + items + "</ul>\n";
 }
 
 }  // namespace
@@ -145,6 +195,24 @@ std::string html_text(const std::string& text) {
   return result;
 }
 
+std::string room_html(const Room& room, const Course& course, int64_t now) {
+  std::map<int, int64_t> results;  // that are not TODO
+  for (const Laptop& laptop : room.laptops) {
+    for (const auto& [number, lesson] : laptop.progress.lessons) {
+      results[number] += std::count_if(lesson.checks.begin(), lesson.checks.end(),
+                                       [](const auto& check) { return check.second != State::todo; });
+    }
+  }
+  const std::vector<CheckSummary> checks = summaries(room, now);
+  std::string page = head_of(title_of(room, now, "%Y-%m-%d %H:%M"), 0);
+  for (const int number : lessons_by(room, results)) {
+    page += lesson_table(room, course, number, now) + checks_table(checks, course, number) + remarks(room, number);
+  }
+  page += room.laptops.empty() ? "<p>There is no record of a laptop yet.</p>\n" : fmt::format("<p>{}</p>\n", kLegend);
+  for (const std::string& sentence : room.skipped) page += fmt::format("<p>{}</p>\n", html_text(sentence));
+  return page + "</body></html>\n";
+}
+
 std::string live_html(const Room& room, const Course& course, int64_t now) {
   std::map<int, int64_t> laptops_in;  // whose last check was in this lesson
   for (const Laptop& laptop : room.laptops) {
@@ -157,8 +225,7 @@ std::string live_html(const Room& room, const Course& course, int64_t now) {
     if (current > 0) ++laptops_in[current];
   }
   constexpr int kReloadSeconds = 5;
-  const size_t n = room.laptops.size();
-  std::string page = head_of(fmt::format("{} laptop{}, {}", n, n == 1 ? "" : "s", local_time(now)), kReloadSeconds);
+  std::string page = head_of(title_of(room, now, "%H:%M:%S"), kReloadSeconds);
   for (const int number : lessons_by(room, laptops_in)) page += lesson_table(room, course, number, now);
   page += room.laptops.empty() ? "<p>No laptop has sent a record yet.</p>\n" : fmt::format("<p>{}</p>\n", kLegend);
   return page + "</body></html>\n";

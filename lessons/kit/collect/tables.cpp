@@ -1,4 +1,4 @@
-// The table of a workshop as text, as CSV and as an HTML page.
+// The tables of a workshop as text and as CSV.
 #include <ctime>
 
 #include "lessons/kit/collect/collect.h"
@@ -45,6 +45,20 @@ std::string utc(int64_t time) {
   return text;
 }
 
+constexpr int kWidestName = 24;  // with eight checks a line has 80 columns
+
+// At most kWidestName code points, the last of which is ~ where some are missing.
+std::string shortened(const std::string& name) {
+  if (text_width(name) <= kWidestName) return name;
+  std::string result;
+  int length = 0;
+  for (const char c : name) {
+    if ((c & 0xc0) != 0x80 && ++length == kWidestName) return result + "~";
+    result += c;
+  }
+  return result;
+}
+
 constexpr const char* kLegend =
     "ok; ok*: with a remark, which the CSV file has; W 12: WRONG, the first time 12 minutes ago; t 12: to do after "
     "such a WRONG; .: to do; empty: lesson not begun";
@@ -55,7 +69,7 @@ std::string room_text(const Room& room, int64_t now) {
   const std::vector<CheckSummary> checks = summaries(room, now);
   int width = 7;
   for (const Laptop& laptop : room.laptops) width = std::max(width, text_width(readable(laptop.name)));
-  width = std::min(width, 40);
+  width = std::min(width, kWidestName);
   std::string text;
   for (size_t first = 0; first < checks.size();) {  // the checks of one lesson
     size_t last = first;
@@ -65,7 +79,7 @@ std::string room_text(const Room& room, int64_t now) {
     text += "\n";
     for (const Laptop& laptop : room.laptops) {
       if (!lesson_of(laptop, checks[first].id)) continue;
-      std::string row = padded(laptop.name, width);
+      std::string row = padded(shortened(readable(laptop.name)), width);
       for (size_t i = first; i < last; ++i) {
         row += fmt::format("  {:<5}", cell_of(lesson_of(laptop, checks[i].id), checks[i].id, now));
       }
@@ -77,6 +91,7 @@ std::string room_text(const Room& room, int64_t now) {
   for (const CheckSummary& sum : checks) {
     text += fmt::format("{}  {} ok  {} WRONG  {} TODO", sum.id, sum.ok, sum.wrong, sum.todo);
     if (sum.longest_stuck > 0) text += fmt::format("  stuck for up to {} minutes", sum.longest_stuck);
+    if (sum.minutes) text += fmt::format("  {:.0f} minutes (median)", *sum.minutes);
     text += "\n";
     if (!sum.diagnosis.empty()) text += wrapped(sum.diagnosis, 7, "often  ");
   }
@@ -86,54 +101,22 @@ std::string room_text(const Room& room, int64_t now) {
 }
 
 std::string room_csv(const Room& room, int64_t now) {
-  std::string csv = "laptop,check,state,minutes_stuck,checked,hints,diagnosis,remark\n";
+  std::string csv = "laptop,check,state,minutes_stuck,checked,hints,diagnosis,remark,attempts,minutes\n";
   for (const Laptop& laptop : room.laptops) {
     for (const auto& [number, lesson] : laptop.progress.lessons) {
       for (const auto& [id, state] : lesson.checks) {
         const auto found = lesson.history.find(id);
         const CheckHistory history = found == lesson.history.end() ? CheckHistory{} : found->second;
         const auto hint = lesson.hints.find(id);
-        csv += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(laptop.name), id, name_of(state),
+        const std::optional<double> minutes = minutes_taken(lesson, id);
+        csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_cell(laptop.name), id, name_of(state),
                            minutes_stuck(lesson, id, now), utc(history.checked),
                            hint == lesson.hints.end() ? 0 : hint->second, csv_cell(history.diagnosis),
-                           csv_cell(history.remark));
+                           csv_cell(history.remark), history.attempts, minutes ? fmt::format("{:.1f}", *minutes) : "");
       }
     }
   }
   return csv;
-}
-
-std::string room_html(const Room& room, int64_t now) {
-  const std::vector<CheckSummary> checks = summaries(room, now);
-  std::string page =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>The workshop</title>\n<style>\n"
-      "body { font: 18px sans-serif; margin: 2em; } table { border-collapse: collapse; margin-bottom: 2em; }\n"
-      "th, td { border: 1px solid #888; padding: .3em .6em; text-align: left; }\n"
-      ".ok { background: #cfe8cf; } .wrong { background: #f4c7c3; font-weight: bold; }\n"
-      "</style></head><body>\n";
-  page += fmt::format("<h1>{} laptops, {}</h1>\n<table>\n<tr><th>laptop</th>", room.laptops.size(), utc(now));
-  for (const CheckSummary& sum : checks) page += fmt::format("<th>{}</th>", sum.id);
-  page += "</tr>\n";
-  for (const Laptop& laptop : room.laptops) {
-    page += fmt::format("<tr><th>{}</th>", html_text(laptop.name));
-    for (const CheckSummary& sum : checks) {
-      const std::string cell = cell_of(lesson_of(laptop, sum.id), sum.id, now);
-      const char* style = cell.starts_with("ok") ? " class=\"ok\"" : cell.starts_with('W') ? " class=\"wrong\"" : "";
-      page += fmt::format("<td{}>{}</td>", style, cell);
-    }
-    page += "</tr>\n";
-  }
-  page += fmt::format("</table>\n<p>{}</p>\n", html_text(kLegend));
-  page +=
-      "<table>\n<tr><th>check</th><th>ok</th><th>WRONG</th><th>TODO</th><th>stuck, minutes</th>"
-      "<th>commonest diagnosis</th></tr>\n";
-  for (const CheckSummary& sum : checks) {
-    page += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", sum.id, sum.ok,
-                        sum.wrong, sum.todo, sum.longest_stuck, html_text(sum.diagnosis));
-  }
-  page += "</table>\n";
-  for (const std::string& sentence : room.skipped) page += fmt::format("<p>{}</p>\n", html_text(sentence));
-  return page + "</body></html>\n";
 }
 
 }  // namespace pg::kit

@@ -37,15 +37,22 @@ says 'right       .'
 says '01.1  0 ok  1 WRONG  1 TODO  stuck for up to 25 minutes'
 says 'often  the strides are not exchanged'
 says 'right/progress.json was skipped: it is a symbolic link.'
-grep -q '^left (Ada),01.1,WRONG,25,.*Z,2,the strides are not exchanged,$' "$room/collect.csv" || fail 'the CSV file is wrong'
+grep -q '^left (Ada),01.1,WRONG,25,.*Z,2,the strides are not exchanged,,0,$' "$room/collect.csv" || fail 'the CSV file is wrong'
 [ "$(wc -l <"$room/collect.csv")" = 4 ] || fail 'the CSV file does not have four lines'
-grep -q '>W 25</td><td class="ok">ok</td>' "$room/collect.html" || fail 'the page has no table'
+grep -q '>WRONG</td><td class="ok">ok</td>' "$room/collect.html" || fail 'the page has no table'
+grep -q '<h2>Lesson 1: tensors</h2>' "$room/collect.html" || fail 'the page does not name the lesson'
 if grep -q -e 'http' -e '<script' -e 'src=' "$room/collect.html"; then fail 'the page needs a network or runs a script'; fi
 
 # Its own files do not disturb the next table.
 cp "$room/collect.csv" "$work/before"
 expect 0 "$program" "$room"
 cmp -s "$room/collect.csv" "$work/before" || fail 'a second table differs'
+
+expect 0 "$program" "$room" --lesson 2
+grep -q '<h2>' "$room/collect.html" && fail 'the page has another lesson'
+[ "$(wc -l <"$room/collect.csv")" = 4 ] || fail 'the CSV file does not have all lessons'
+expect 64 "$program" "$room" --lesson 99
+says 'there is no lesson 99; there are: 1 2 '
 
 expect 64 "$program"
 says 'make collect DIR='

@@ -70,12 +70,14 @@ TEST_CASE("a workshop's table has the states and the commonest diagnosis and the
   CHECK(contains(text, "d        ok*    .    \n"));
   CHECK(contains(text, "01.1  1 ok  2 WRONG  1 TODO  stuck for up to 40 minutes\n"));
   const std::string csv = room_csv(room, kNow);
-  CHECK(contains(csv, "a (Ada),01.1,WRONG,12,2023-11-14T22:13:20Z,0,a sign,\n"));
-  CHECK(contains(csv, "b,01.1,WRONG,3,2023-11-14T22:13:20Z,0,\"a factor, or \"\"two\"\"\",\n"));
-  CHECK(contains(csv, "d,01.1,ok,0,2023-11-14T22:13:20Z,0,,only calls the engine's own add\n"));
-  CHECK(contains(csv, "d,01.2,TODO,0,,0,,\n"));
-  CHECK(contains(room_html(room, kNow), "<td class=\"ok\">ok*</td>"));
-  CHECK(contains(room_html(room, kNow), "<td class=\"wrong\">W 12</td><td>.</td>"));
+  CHECK(contains(csv, "a (Ada),01.1,WRONG,12,2023-11-14T22:13:20Z,0,a sign,,0,\n"));
+  CHECK(contains(csv, "b,01.1,WRONG,3,2023-11-14T22:13:20Z,0,\"a factor, or \"\"two\"\"\",,0,\n"));
+  CHECK(contains(csv, "d,01.1,ok,0,2023-11-14T22:13:20Z,0,,only calls the engine's own add,0,\n"));
+  CHECK(contains(csv, "d,01.2,TODO,0,,0,,,0,\n"));
+  const std::string html = room_html(room, {}, kNow);
+  CHECK(contains(html, "<td class=\"ok\">ok*</td>"));
+  CHECK(contains(html, "<td class=\"wrong\">WRONG</td><td>TODO</td>"));
+  CHECK(contains(html, "<li>d, 01.1: only calls the engine&#39;s own add</li>"));
 }
 
 TEST_CASE("hostile folders of a workshop are named and skipped", "[kit]") {
@@ -121,13 +123,13 @@ TEST_CASE("hostile folders of a workshop are named and skipped", "[kit]") {
         "outside was skipped: it is a symbolic link.\n"
         "pipe/.progress.json was skipped: it is not a file.\n");
 
-  const std::string text = room_text(room, kNow), csv = room_csv(room, kNow), html = room_html(room, kNow);
+  const std::string text = room_text(room, kNow), csv = room_csv(room, kNow), html = room_html(room, {}, kNow);
   for (const std::string& output : {text, csv, html}) CHECK_FALSE(contains(output, "\x1b"));
   CHECK_FALSE(contains(html, "<script"));
   CHECK_FALSE(contains(html, "<img"));
   CHECK(contains(html, "&lt;script&gt;alert(1)&lt;/script&gt;"));
   CHECK(contains(csv, "'=2+2 (<script>"));
-  CHECK(contains(csv, ",'=1+1 <img src=x>?[2J?next,\n"));
+  CHECK(contains(csv, ",'=1+1 <img src=x>?[2J?next,,0,\n"));
   CHECK(room_csv(read_room(dir.path), kNow) == csv);
   CHECK_THROWS_AS(read_room(dir.file("notes.txt")), Error);
   CHECK_THROWS_AS(read_room(dir.file("none")), Error);
@@ -137,5 +139,57 @@ TEST_CASE("an empty workshop says that there is no record", "[kit]") {
   const TempDir dir;
   const Room room = read_room(dir.path);
   CHECK(contains(room_text(room, kNow), "There is no record of a laptop yet."));
-  CHECK(room_csv(room, kNow) == "laptop,check,state,minutes_stuck,checked,hints,diagnosis,remark\n");
+  CHECK(room_csv(room, kNow) == "laptop,check,state,minutes_stuck,checked,hints,diagnosis,remark,attempts,minutes\n");
+}
+
+TEST_CASE("the minutes of a check are those since the ok before", "[kit]") {
+  LessonState lesson;
+  lesson.begun = 6000;
+  lesson.history["01.1"].solved = 6600;
+  lesson.history["01.2"].solved = 7800;  // together with 01.4: ten minutes each
+  lesson.history["01.4"].solved = 7800;
+  lesson.history["01.3"].solved = 0;
+  CHECK(minutes_taken(lesson, "01.1") == 10.0);
+  CHECK(minutes_taken(lesson, "01.2") == 10.0);
+  CHECK(minutes_taken(lesson, "01.4") == 10.0);
+  CHECK_FALSE(minutes_taken(lesson, "01.3"));
+  CHECK_FALSE(minutes_taken(lesson, "01.5"));
+  lesson.begun = 6600;  // solved before the first check
+  CHECK_FALSE(minutes_taken(lesson, "01.1"));
+  lesson.begun = 0;  // a record of an older version
+  CHECK_FALSE(minutes_taken(lesson, "01.1"));
+  CHECK(minutes_taken(lesson, "01.2") == 10.0);
+}
+
+TEST_CASE("a page has a table per lesson with medians and means and hints", "[kit]") {
+  const Course course = {{1, {"Lesson 1: tensors", {{"01.1", 15}}}}, {2, {"Lesson 2: the tape", {{"02.1", 10}}}}};
+  Room room;
+  for (const int minutes : {4, 30, 7, 9}) {  // the median of all: 8; 02.1 is done by two
+    Progress progress;
+    LessonState& lesson = progress.lessons[1];
+    lesson.checks = {{"01.1", State::ok}};
+    lesson.begun = kNow - 6000;
+    lesson.history["01.1"] = {.checked = kNow - 60, .solved = lesson.begun + 60 * minutes, .attempts = minutes};
+    if (minutes < 9) lesson.hints["01.1"] = 2;
+    if (minutes < 9) progress.lessons[2].checks = {{"02.1", State::wrong}};
+    room.laptops.push_back({fmt::format("l{}", minutes), fmt::format("l{}", minutes), progress});
+  }
+  room.laptops[0].progress.lessons[2].checks["02.2"] = State::ok;
+  const std::string page = room_html(room, course, kNow);
+  const size_t first = page.find("<h2>Lesson 1: tensors</h2>"), second = page.find("<h2>Lesson 2: the tape</h2>");
+  CHECK(first < second);  // as many results in each
+  CHECK(contains(page,
+                 "<th scope=\"row\">01.1</th><td class=\"number\">4</td><td class=\"number\">0</td>"
+                 "<td class=\"number\">0</td><td class=\"number\">12.5</td><td class=\"number\">2</td>"
+                 "<td class=\"number\">8</td><td class=\"number\">15</td>"));
+  room.laptops[1].progress.lessons[2].checks = {{"02.1", State::ok}, {"02.2", State::ok}};
+  const std::string other = room_html(room, course, kNow);
+  CHECK(other.find("<h2>Lesson 2") < other.find("<h2>Lesson 1"));
+  const std::string one = room_html(only_lesson(room, course, 2), course, kNow);
+  CHECK(contains(one, "<h2>Lesson 2"));
+  CHECK_FALSE(contains(one, "<h2>Lesson 1"));
+  CHECK(testing::error_of([&] { only_lesson(room, course, 3); }) == "collect: there is no lesson 3; there are: 1 2");
+  CHECK(contains(room_text(room, kNow), "01.1  4 ok  0 WRONG  0 TODO  8 minutes (median)\n"));
+  room.laptops[0].name = "Benedetta Fernández-Rodríguez";
+  CHECK(contains(room_text(room, kNow), "Benedetta Fernández-Rod~  ok   \n"));
 }
