@@ -53,7 +53,7 @@ doctor:
 
 # Each lesson prints its own line.
 progress: configure
-	@$(BUILD_IT) lessons || echo "What does not compile is shown as its last check found it."
+	@QUIET=1 $(BUILD_IT) lessons || echo "What does not compile is shown as its last check found it."
 	@for folder in lessons/[0-9][0-9]_*; do \
 	  number=$${folder#lessons/}; number=$${number%%_*}; program=$(BUILD)/lesson$${number#0}; \
 	  [ ! -x $$program ] || $$program progress || exit 1; done

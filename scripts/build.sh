@@ -1,7 +1,7 @@
 #!/bin/sh
 # build.sh BUILD JOBS TARGET...: builds. For a failure it shows what the compiler says, not the line that called it; of
 # work to do, one line that is replaced on a terminal. Where the first target is not there yet it says how long that
-# will take.
+# will take. With QUIET=1 it shows no other line unless the build fails.
 set -eu
 build=$1
 jobs=$2
@@ -38,7 +38,8 @@ if [ -t 1 ]; then
   export CLICOLOR_FORCE=1 # ninja keeps the compiler's colours
 fi
 status=$(mktemp)
-trap 'rm -f "$status"' EXIT
+kept=$(mktemp) # what a quiet build shows only if it fails
+trap 'rm -f "$status" "$kept"' EXIT
 {
   code=0
   sh "$(dirname "$0")/cpu_seconds.sh" cmake --build "$build" --parallel "$jobs" --target "$@" 2>&1 || code=$?
@@ -61,12 +62,18 @@ trap 'rm -f "$status"' EXIT
           printf '\r\033[K%.79s' "$line"
           shown=1
           continue
-        fi ;;
+        fi
+        [ "${QUIET:-0}" = 0 ] || continue ;;
     esac
+    if [ "${QUIET:-0}" != 0 ]; then
+      printf '%s\n' "$line" >>"$kept"
+      continue
+    fi
     if [ "$shown" ]; then printf '\r\033[K'; fi
     shown=
     printf '%s\n' "$line"
   done
   if [ "$shown" ]; then printf '\r\033[K'; fi
 }
+[ "$(cat "$status")" = 0 ] || cat "$kept"
 exit "$(cat "$status")"

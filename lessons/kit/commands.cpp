@@ -300,6 +300,7 @@ int solution_command(const LessonEntry& lesson, const std::string& name) {
 }
 
 int reset_command(const LessonEntry& lesson) {
+  Progress progress = load_progress(progress_path());
   const std::string exercise = repository_root() + "/" + lesson.exercise();
   std::string when = now_text();
   for (char& c : when) c = c == ' ' || c == ':' ? '-' : c;
@@ -309,36 +310,47 @@ int reset_command(const LessonEntry& lesson) {
   if (kept) fs::copy_file(exercise, backup);
   pg::check(succeeds(repository_root(), {"sh", "scripts/make_exercise.sh", lesson.folder}),
             "reset: scripts/make_exercise.sh failed; your file is kept in {}", backup);
+  if (const auto state = progress.lessons.find(lesson.number); state != progress.lessons.end()) {
+    for (auto& [id, check] : state->second.checks) check = State::todo;
+    state->second.hash = hash_of(read_file(exercise));
+    save_progress(progress_path(), progress);
+  }
   const std::string where = kept ? "; yours is kept in " + fs::path(backup).filename().string() : "";
   fmt::print("{} is as new{}\n", lesson.exercise(), where);
   return 0;
 }
 
-int progress_command(const LessonEntry& lesson) {
-  const LessonState state = load_progress(progress_path()).lessons[lesson.number];
-  const std::string title = padded(fmt::format("lesson {:<2} {}", lesson.number, lesson.title), 34);
-  if (state.checks.empty()) {
-    int all = 0;
-    for (const auto& [id, minutes] : minutes_of(lesson)) all += minutes;
-    fmt::print("{}  not started, {} minutes: {}\n", title, all, lesson.program());
-    return 0;
-  }
-  int count[3] = {};
-  const std::map<std::string, int> minutes = minutes_of(lesson);
-  int left = 0;
+std::string progress_line(const LessonEntry& lesson, const LessonState& state,
+                          const std::map<std::string, int>& minutes, bool edited) {
+  int count[3] = {}, left = 0;
+  std::string bar;
   for (const CheckEntry& check : lesson.checks) {
     const auto found = state.checks.find(check.id);
     const State now = found == state.checks.end() ? State::todo : found->second;
     ++count[static_cast<int>(now)];
+    bar += style().unicode ? (now == State::ok      ? "█"
+                              : now == State::wrong ? "×"
+                                                    : "░")
+                           : (now == State::ok      ? "#"
+                              : now == State::wrong ? "x"
+                                                    : ".");
     if (now != State::ok && minutes.contains(check.id)) left += minutes.at(check.id);
   }
-  std::string bar;
-  const int filled = 10 * count[0] / static_cast<int>(lesson.checks.size());
-  for (int i = 0; i < 10; ++i) bar += style().unicode ? (i < filled ? "█" : "░") : (i < filled ? "#" : ".");
-  const bool edited = hash_of(read_file(repository_root() + "/" + lesson.exercise())) != state.hash;
-  const std::string time = left ? fmt::format("  {} minutes left", left) : "";
-  fmt::print("{}  {}  {} ok  {} WRONG  {} TODO{}  {}{}\n", title, paint(Color::green, bar), count[0], count[1],
-             count[2], time, state.when, edited ? "  edited since" : "");
+  constexpr int kTitle = 28, kBar = 8;  // the longest of the course
+  std::string line = padded(fmt::format("{:>2} {}", lesson.number, lesson.title), 3 + kTitle) + "  " +
+                     paint(Color::green, bar) + std::string(std::max(0, kBar - text_width(bar)), ' ') + "  ";
+  if (state.checks.empty()) return line + fmt::format("not started, {} min: {}", left, lesson.program());
+  line += fmt::format("{} of {} ok", count[0], lesson.checks.size());
+  if (count[1] > 0) line += fmt::format(", {} WRONG", count[1]);
+  if (left > 0) line += fmt::format(", {} min", left);
+  return line + (edited ? ", edited" : "");
+}
+
+int progress_command(const LessonEntry& lesson) {
+  const LessonState state = load_progress(progress_path()).lessons[lesson.number];
+  const bool edited =
+      !state.checks.empty() && hash_of(read_file(repository_root() + "/" + lesson.exercise())) != state.hash;
+  fmt::print("{}\n", progress_line(lesson, state, minutes_of(lesson), edited));
   return 0;
 }
 

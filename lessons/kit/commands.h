@@ -37,9 +37,14 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options);
 int hint_command(const LessonEntry& lesson, const std::string& name, int level);
 int explain_command(const LessonEntry& lesson, const std::string& name);
 int solution_command(const LessonEntry& lesson, const std::string& name);
+// Keeps the exercise aside, makes it anew, and records its checks as TODO.
 int reset_command(const LessonEntry& lesson);
 // Prints one line: the learner's progress as of the last check.
 int progress_command(const LessonEntry& lesson);
+// That line, of at most 80 columns: a sign per check, how many are ok and WRONG, the minutes that the others take, and
+// whether the exercise was edited since.
+std::string progress_line(const LessonEntry& lesson, const LessonState& state,
+                          const std::map<std::string, int>& minutes, bool edited);
 // Asks the questions of quiz.txt, answers by letter from standard input; as JSON it prints them all.
 int quiz_command(const LessonEntry& lesson, bool json);
 // For authors: writes the lesson's band.csv, in ten demonstrations of which nothing is shown.

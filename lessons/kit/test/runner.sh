@@ -68,6 +68,10 @@ check="build/lesson1 check"
 
   # A reset file holds no answers, so none is ok; its backup does not concern CMake.
   expect 0 build/lesson1 reset
+  recorded 'TODO TODO'
+  expect 0 build/lesson1 progress
+  says '0 of 2 ok'
+  silent 'edited'
   expect 2 $check
   says 'has changed since'
   silent 'GLOB'

@@ -243,13 +243,37 @@ TEST_CASE("the first WRONG since the last ok is kept", "[kit]") {
   CHECK(history.attempts == 3);  // two WRONG and that ok
 }
 
+TEST_CASE("a line of progress has at most 80 columns", "[kit]") {
+  LessonEntry lesson{10, "", "rewards that can be verified", "", {}, {}, {}};
+  LessonState state;
+  std::map<std::string, int> minutes;
+  for (int i = 1; i <= 8; ++i) {
+    lesson.checks.push_back({});
+    lesson.checks.back().id = fmt::format("10.{}", i);
+    minutes[lesson.checks.back().id] = 15;
+  }
+  WithStyle plain({});
+  CHECK(progress_line(lesson, state, minutes, false) ==
+        "10 rewards that can be verified  ........  not started, 120 min: ./lesson10");
+  for (const auto& check : lesson.checks) state.checks[check.id] = State::wrong;
+  CHECK(text_width(progress_line(lesson, state, minutes, true)) <= 80);
+  state.checks["10.1"] = state.checks["10.3"] = State::ok;
+  state.checks["10.4"] = State::todo;
+  CHECK(progress_line(lesson, state, minutes, true) ==
+        "10 rewards that can be verified  #x#.xxxx  2 of 8 ok, 5 WRONG, 90 min, edited");
+  set_style({.unicode = true});
+  CHECK(text_width(progress_line(lesson, state, minutes, true)) <= 80);
+  for (const auto& check : lesson.checks) state.checks[check.id] = State::ok;
+  CHECK(progress_line(lesson, state, minutes, false) == "10 rewards that can be verified  ████████  8 of 8 ok");
+}
+
 TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
   const fs::path folder = fs::path(repository_root()) / "build-kit-test";
   fs::create_directories(folder);
   std::ofstream(folder / "answers.h") << "int f() {\n  // [answer 01.1 f]\n  return 1;\n"
                                          "  // [end]\n}\n";
   std::ofstream(folder / "exercise.cpp") << "mine\n";
-  LessonEntry lesson{1, "build-kit-test", "test", "exercise.cpp", {}, {}, {}};
+  LessonEntry lesson{99, "build-kit-test", "test", "exercise.cpp", {}, {}, {}};
   CHECK(reset_command(lesson) == 0);
   CHECK(read_file((folder / "exercise.cpp").string()) ==
         "int f() {\n  // Yours, in place of the next line.\n  TODO(\"01.1 f\");\n}\n");
