@@ -1,4 +1,4 @@
-# The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.sh. A lesson
+# The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.js. A lesson
 # with PCRE2, processes or a GPU is not among them.
 set(web_lessons 1 2 3 4 6 7 8 9 10 13)
 add_custom_target(web)
