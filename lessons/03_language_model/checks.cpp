@@ -13,7 +13,7 @@ using kit::Value;
 double tolerance(const Tensor& x) { return x.dtype() == f64 ? 1e-9 : 1e-6; }
 
 void check_softmax(Grader& g, const Impl& impl) {
-  Generator random(31);
+  Generator random = kit::draws(31);
   const auto normal = [&](const Shape& shape, DType dtype = f64) { return Tensor::normal(shape, 0, 2, random, dtype); };
   const Tensor turned = normal({7, 4});
   const std::pair<const char*, Tensor> cases[] = {
@@ -73,7 +73,7 @@ bool compare_backward(Grader& g, const Impl& impl, const std::string& name, cons
 }
 
 void check_cross_entropy_backward(Grader& g, const Impl& impl) {
-  Generator random(32);
+  Generator random = kit::draws(32);
   const auto normal = [&](const Shape& shape, DType dtype = f64) { return Tensor::normal(shape, 0, 2, random, dtype); };
   const Tensor far = Tensor::from<double>(std::vector<double>{1000, 0, -1000, 5, 999, 1000, 0, -1000}, {2, 4});
   const Tensor masked = Tensor::from<double>(std::vector<double>{0, -INFINITY, std::log(3)}, {1, 3});

@@ -65,7 +65,7 @@ void check_filtered_probs(Grader& g, const Impl& impl) {
                  {.mistakes = kit::results_of(filter_mistakes(), row.logits, row.options)}))
       return;
   }
-  Generator random(34);
+  Generator random = kit::draws(34);
   for (int repeat = 0; repeat < 20; ++repeat) {
     const std::vector<double> many = Tensor::normal({11 + 7 * repeat}, 0, 3, random, f64).to_vector();
     const SampleOptions options{

@@ -8,7 +8,7 @@
 namespace pg::lesson04 {
 
 Qkv random_qkv(const Shape& shape, uint64_t seed, DType dtype) {
-  Generator random(seed);
+  Generator random = kit::draws(seed);
   const auto normal = [&] { return Tensor::normal(shape, 0, 1, random, dtype); };
   const Tensor q = normal(), k = normal(), v = normal();
   return {q, k, v};

@@ -29,7 +29,7 @@ bool compare_attention_backward(Grader& g, const Impl& impl, const std::string& 
 }  // namespace
 
 void check_attention_backward(Grader& g, const Impl& impl) {
-  Generator random(43);
+  Generator random = kit::draws(43);
   const auto like = [&](const Qkv& x) { return Tensor::normal(x.q.shape(), 0, 1, random, x.q.dtype()); };
   Qkv large = random_qkv({1, 2, 3, 7}, 64);
   large.v = large.v * 1e3;
@@ -76,7 +76,7 @@ bool compare_norm(Grader& g, const Impl& impl, const std::string& name, const Te
 }  // namespace
 
 void check_layer_norm_backward(Grader& g, const Impl& impl) {
-  Generator random(44);
+  Generator random = kit::draws(44);
   const auto normal = [&](const Shape& shape, DType dtype = f64) {
     return Tensor::normal(shape, 0.5, 2, random, dtype);
   };

@@ -86,7 +86,7 @@ void check_init(Grader& g, const Impl& impl) {
       {.vocab_size = 70, .block_size = 65, .n_layer = 3, .n_head = 3, .n_embd = 72, .in_proj_std = 0.25}};
   size_t tensors = 0;
   for (const TransformerConfig& config : configs) {
-    Generator generator(45), other(46);
+    Generator generator = kit::draws(45), other = kit::draws(46);
     Transformer model(config, other);
     for (auto& [name, parameter] : named_parameters(model)) parameter.fill(kBefore);  // every value must be overwritten
     impl.init_weights(model, generator);
@@ -117,7 +117,7 @@ void check_init(Grader& g, const Impl& impl) {
     if (!g.expect(all_weights(model) != first, "a second call with the generator as it now is", "the same numbers",
                   "other numbers", "the generator that is given is not used"))
       return;
-    Generator again(45);
+    Generator again = kit::draws(45);
     impl.init_weights(model, again);
     if (!g.expect(all_weights(model) == first, "a call with a generator of the first seed", "other numbers",
                   "the same numbers", "another source of random numbers is used than the generator that is given"))

@@ -179,7 +179,7 @@ void check_encode_piece(Grader& g, const Impl& impl) {
     return;
   }
 
-  Generator random(56);
+  Generator random = kit::draws(56);
   for (int i = 0; i < 200; ++i) {
     const Vocabulary made = random_vocabulary(random);
     std::string piece(random.integer(20), ' ');

@@ -221,7 +221,7 @@ void check_split(Grader& g, const Impl& impl) {
       if (!compare(one)) return;
     }
   }
-  Generator random(53);
+  Generator random = kit::draws(53);
   const std::string_view letters = "aB3 \n'strevmld.,\t\r\v\x01   '";
   for (int i = 0; i < 400; ++i) {
     SplitCase one;

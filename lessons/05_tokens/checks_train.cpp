@@ -132,7 +132,7 @@ void check_best_pair(Grader& g, const Impl& impl) {
   const PairCount got = impl.best_pair(words_of(text));
   same_text(g, fmt::format("the first merge of \"{}…\", as train_bpe finds it", text.substr(0, 24)),
             lesson05::text_of({got.left, got.right}), lesson05::text_of({first.left, first.right}));
-  Generator random(51);
+  Generator random = kit::draws(51);
   for (int i = 0; i < 100 && !g.failed(); ++i) {
     std::vector<Word> words(random.integer(5));
     for (Word& word : words) {
@@ -217,7 +217,7 @@ void check_merge_pair(Grader& g, const Impl& impl) {
   for (const MergeCase& one : merge_cases()) {
     if (!compare(one)) return;
   }
-  Generator random(52);
+  Generator random = kit::draws(52);
   for (int i = 0; i < 200; ++i) {
     MergeCase one{std::vector<int32_t>(random.integer(24)), static_cast<int32_t>(random.integer(3)),
                   static_cast<int32_t>(random.integer(3)), 9};

@@ -134,7 +134,7 @@ void check_load_weights(Grader& g, const Impl& impl) {
       {"", {.vocab_size = 6, .block_size = 6, .n_layer = 1, .n_head = 3, .n_embd = 6}},
       {"transformer.", {.vocab_size = 5, .block_size = 4, .n_layer = 3, .n_head = 1, .n_embd = 4, .n_hidden = 4}},
   };
-  Generator random(55);
+  Generator random = kit::draws(55);
   Values before;
   size_t tensors = 0;
   for (const auto& [prefix, config] : cases) {

@@ -27,7 +27,7 @@ struct Layout {
 };
 // Seeded random numbers.
 Numbers random(int64_t count, uint64_t seed) {
-  Generator generator(seed);
+  Generator generator = kit::draws(seed);
   return Tensor::normal({count}, 0, 1.5, generator, f64).to_vector();
 }
 // The numbers by which the losses are weighted before backward.

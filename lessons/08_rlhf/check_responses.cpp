@@ -13,7 +13,7 @@ constexpr size_t kVocabulary = 7;
 
 // Always the same network, without gradients so far.
 Transformer network(DType dtype) {
-  Generator random(85);
+  Generator random = kit::draws(85);
   Transformer policy(
       {.vocab_size = 7, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 8, .in_proj_std = 0.4, .dtype = dtype},
       random);

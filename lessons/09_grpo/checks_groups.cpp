@@ -38,16 +38,16 @@ double off_others(const std::vector<double>& r, size_t g) {
 }
 
 Tensor unequal() {
-  Generator random(91);
+  Generator random = kit::draws(91);
   return Tensor::normal({5, 3}, 2, 1.5, random, f64);
 }
 Tensor wide() {
-  Generator random(97);
+  Generator random = kit::draws(97);
   return Tensor::normal({2, 7}, -1, 1.5, random, f64);
 }
 // In hundreds, f32, and not contiguous.
 Tensor large() {
-  Generator random(98);
+  Generator random = kit::draws(98);
   return kit::strided(Tensor::normal({2, 7}, 0, 500, random, f32));
 }
 const char* const kLarge = "rewards [2, 7] in hundreds, f32, every second element of a tensor";

@@ -15,7 +15,7 @@ const std::vector<double> kLengths = {5, 2, 1, 0};
 
 Tensor mask() { return Tensor::from(kMask, {kRows, kSteps}); }
 Tensor log_probs(uint64_t seed) {
-  Generator random(seed);
+  Generator random = kit::draws(seed);
   return neg(abs(Tensor::normal({kRows, kSteps}, 0, 0.8, random, f64)));
 }
 // log_prob with -inf where the mask is 0.
@@ -190,7 +190,7 @@ void check_other_shapes(Grader& g, const Impl& impl) {
 }  // namespace
 
 void check_aggregate(Grader& g, const Impl& impl) {
-  Generator random(96);
+  Generator random = kit::draws(96);
   const Tensor loss = Tensor::normal({kRows, kSteps}, 0, 1, random, f64);
   const std::vector<double> l = loss.to_vector();
   const auto at = [&](size_t b, size_t t) { return l[b * kSteps + t]; };

@@ -142,7 +142,7 @@ void check_last_boxed(Grader& g, const Impl& impl) {
     if (!compare(one)) return;
   }
   if (!compare({"\\boxed{" + std::string(200000, '{')})) return;
-  Generator random(103);
+  Generator random = kit::draws(103);
   const std::vector<std::string> parts = {"{", "}", "\\{", "\\\\", "\\boxed", "\\fbox", "\\boxed{", "1", " ", "}"};
   for (int i = 0; i < 500; ++i) {
     BoxCase one;
@@ -168,7 +168,7 @@ void check_same_number(Grader& g, const Impl& impl) {
       }
     }
   }
-  Generator random(107);
+  Generator random = kit::draws(107);
   const Impl engine = reference();
   const std::string_view letters = "0011234,,./+-";
   for (int i = 0; i < 2000; ++i) {

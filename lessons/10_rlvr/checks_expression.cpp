@@ -146,7 +146,7 @@ void check_read_expression(Grader& g, const Impl& impl) {
       }
     }
   }
-  Generator random(101);
+  Generator random = kit::draws(101);
   for (int i = 0; i < 500; ++i) {
     if (!compare({.text = random_text(random, 4)})) return;
   }

@@ -138,7 +138,7 @@ void check_hanoi_progress(Grader& g, const Impl& impl) {
   for (const HanoiCase& c : hanoi_cases()) {
     if (!compare({c.pegs, c.goal}, hanoi_moves(c.moves).value(), c.mistakes)) return;
   }
-  Generator random(109);
+  Generator random = kit::draws(109);
   for (int i = 0; i < 3000; ++i) {
     HanoiPosition start{{}, 1 + static_cast<int>(random.integer(3))};
     for (int64_t k = 1 + random.integer(6); k > 0; --k) start.peg.push_back(1 + static_cast<int>(random.integer(3)));
@@ -203,7 +203,7 @@ void check_majority_vote(Grader& g, const Impl& impl) {
       return;
     }
   }
-  Generator random(113);
+  Generator random = kit::draws(113);
   for (int i = 0; i < 300; ++i) {
     std::vector<AnswerCount> answers(static_cast<size_t>(random.integer(7)));
     for (AnswerCount& a : answers) a = {random.integer(4), random.integer(2) == 0};

@@ -41,7 +41,7 @@ void check_matmul(Grader& g, const Impl& impl) {
       .uninitialised =
           "shared memory is read before any thread has written it: all 64 x 16 numbers of both slices are written, 0 "
           "where r >= rows or d >= k"};
-  Generator random(12);
+  Generator random = kit::draws(12);
   struct Sizes {
     int64_t m, n, k;
     bool turn_a, turn_b;

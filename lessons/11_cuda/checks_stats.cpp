@@ -131,7 +131,7 @@ bool check_softmax(Grader& g, const Impl& impl, const std::string& name, const M
 }  // namespace
 
 void check_row_stats(Grader& g, const Impl& impl) {
-  Generator random(13);
+  Generator random = kit::draws(13);
   const Matrix normal = random_matrix(5, 170, random);
   Matrix growing = normal, high = normal, masked = random_matrix(3, 70, random),
          all_masked = random_matrix(3, 40, random);

@@ -108,7 +108,7 @@ void check_grid(Grader& g, const Impl& impl) {
 constexpr const char* kSameSlot = "two elements of the tile have the same slot: one overwrites the other";
 
 void check_slot(Grader& g, const Impl& impl) {
-  Generator random(14);
+  Generator random = kit::draws(14);
   for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{70, 45}, {32, 32}, {1, 1}, {33, 31}}) {
     Matrix x = random_matrix(rows, columns, random);
     if (rows == 33) {

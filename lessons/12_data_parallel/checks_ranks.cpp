@@ -19,7 +19,7 @@ struct MeanCase {
 
 std::vector<Tensor> random_means(const MeanCase& one) {
   std::vector<Tensor> means;
-  Generator random(311);
+  Generator random = kit::draws(311);
   for (const int64_t tokens : one.tokens) {
     means.push_back(Tensor::normal(one.shape, 0, 1, random, one.dtype));
     if (tokens == 0) means.back().fill(NAN);

@@ -61,7 +61,7 @@ void refuses(Grader& g, const std::string& input, const std::function<void()>& c
 }
 
 Tensor random_tensor(const Shape& shape, uint64_t seed, DType dtype) {
-  Generator random(seed);
+  Generator random = kit::draws(seed);
   return Tensor::normal(shape, 0, 1, random, dtype);
 }
 

@@ -97,7 +97,7 @@ Tensor plain_form(const Latents& x) {
 
 // The latent layer of the engine, part by part: its own result, and impl's from its inputs.
 void check_layer(Grader& g, const Impl& impl) {
-  Generator random(150);
+  Generator random = kit::draws(150);
   const LatentAttentionConfig c{
       .heads = 3, .kv_latent_size = 5, .head_size = 4, .v_head_size = 7, .rope_size = 2, .bias = false};
   const LatentAttention layer(6, c, {random, f64});

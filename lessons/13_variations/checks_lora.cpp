@@ -10,7 +10,7 @@ namespace {
 using kit::Grader;
 
 Linear random_layer(int64_t in, int64_t out, bool bias, uint64_t seed, DType dtype = f64) {
-  Generator random(seed);
+  Generator random = kit::draws(seed);
   return Linear(in, out, bias, {random, dtype});
 }
 
@@ -40,7 +40,7 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
   Linear layer = random_layer(in, out, bias, 170, dtype);
   const Tensor weight = layer.weight.detach().clone(), x = random_tensor({2, 4, in}, 171, dtype);
   const Tensor before = layer(x).detach(), held = layer.weight;
-  Generator random(173), same(173);
+  Generator random = kit::draws(173);
   const std::string no_bias = "a layer may have no bias: it may be undefined, so ask layer.bias.defined() first";
   if (!runs(g, input, [&] { impl.add_lora(layer, config, random); }, {{"undefined", no_bias}})) return false;
   if (!require(g, layer.lora.size() == 1, input + ": adapters", fmt::format("{}", layer.lora.size()), "1",
@@ -73,11 +73,11 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
           a_zero ? "A and B are exchanged: A is random, B is zero"
                  : "A and B are both random: the model is another one before the first step; B begins as zero");
   if (g.failed()) return false;
-  Generator again(173);
+  Generator again = kit::draws(173);
   const Tensor want = Tensor::uniform({rank, in}, -bound, bound, again, dtype);
   const auto adapter_by = [&](auto add) {
     Linear other = random_layer(in, out, bias, 170, dtype);
-    Generator draw(173);
+    Generator draw = kit::draws(173);
     add(other, config, draw);
     return other.lora[0];
   };
@@ -202,7 +202,7 @@ void check_merge_lora(Grader& g, const Impl& impl) {
   refuses(g, "a layer without adapters", [&] { impl.merge_lora(without); });
   if (g.failed()) return;
   // A whole model, as the engine's own merge_lora has it.
-  Generator random(186);
+  Generator random = kit::draws(186);
   const TransformerConfig config{
       .vocab_size = 7, .block_size = 5, .n_layer = 2, .n_head = 2, .n_embd = 6, .dtype = f64};
   Transformer model(config, random);

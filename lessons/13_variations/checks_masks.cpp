@@ -10,7 +10,7 @@ using kit::Grader;
 
 // Random ids [rows, length] below `count`.
 Tensor random_ids(int64_t rows, int64_t length, int64_t count, uint64_t seed) {
-  Generator random(seed);
+  Generator random = kit::draws(seed);
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < rows * length; ++i) ids.push_back(static_cast<int32_t>(random.integer(count)));
   return Tensor::from(ids, {rows, length});
@@ -50,7 +50,7 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
     const Tensor ids = random_ids(one.rows, one.length, 11, seed + 10);
     const std::string input = fmt::format("ids [{}, {}], mask {}", one.rows, one.length, one.mask_id);
     const Unchanged inputs({ids});
-    Generator mine(seed), engine(seed);
+    Generator mine = kit::draws(seed), engine = kit::draws(seed);
     const MaskedTokens want = pg::mask_tokens(ids, one.mask_id, engine), got = impl.mask_tokens(ids, one.mask_id, mine);
     if (!inputs.expect(g, input)) return;
     const auto fits = [&](const std::string& name, const Tensor& x, DType dtype) {
@@ -60,7 +60,7 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
     };
     if (!fits("ids", got.ids, i32) || !fits("targets", got.targets, i32) || !fits("weights", got.weights, f64)) return;
     auto mistakes = kit::values_of(mask_mistakes(), [&](auto mask) {
-      Generator same(seed);
+      Generator same = kit::draws(seed);
       return all_of(mask(ids, one.mask_id, same));
     });
     if (consistent(got, ids, one.mask_id)) {
@@ -76,7 +76,7 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
     }
   }
   const Tensor ids = random_ids(3, 4, 11, 197);
-  Generator mine(198), engine(198);
+  Generator mine = kit::draws(198), engine = kit::draws(198);
   g.equal("ids [3, 4], every second element of a tensor: ids, targets, weights",
           all_of(impl.mask_tokens(kit::strided(ids), 12, mine)), all_of(pg::mask_tokens(ids, 12, engine)));
   g.note("five batches, every number as the engine draws it");
@@ -92,7 +92,7 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
   for (const Case& one : {Case{3, 5, 11, 201, 1}, Case{4, 7, 6, 202, 300}, Case{1, 6, 13, 208, INFINITY}}) {
     const int32_t mask_id = one.mask_id;
     const Tensor ids = random_ids(one.rows, one.length, mask_id, one.seed);
-    Generator random(one.seed);
+    Generator random = kit::draws(one.seed);
     const MaskedTokens tokens = pg::mask_tokens(ids, mask_id, random);
     const Tensor logits = random_tensor({one.rows, one.length, mask_id + 1}, one.seed + 1);
     logits.view_slice(2, mask_id, mask_id + 1).fill(one.mask_logit);
@@ -121,7 +121,7 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
   const Tensor ids = random_ids(2, 3, 11, 204), logits = random_tensor({2, 3, 12}, 205);
   const MaskedTokens none{ids, Tensor::full({2, 3}, -100, i32), Tensor::full({2, 3}, 40, f64)};
   g.equal("a batch in which nothing is masked", impl.denoising_loss(logits, none), 0.0);
-  Generator random(206);
+  Generator random = kit::draws(206);
   const MaskedTokens tokens = pg::mask_tokens(ids, 11, random);
   const MaskedTokens apart{kit::strided(tokens.ids), kit::strided(tokens.targets), kit::strided(tokens.weights)};
   same_tensor(g, "logits [2, 3, 12], every second element of tensors", impl.denoising_loss(kit::strided(logits), apart),

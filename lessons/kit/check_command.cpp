@@ -143,6 +143,10 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   fmt::print("{}  grading {} ({})\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)),
              options.reference ? "the reference" : lesson.exercise(), hash.substr(0, 6));
   fmt::print("\n");
+  if (options.challenge > 0) {
+    fmt::print("{}\n",
+               wrapped(fmt::format("Challenge {}: other random inputs. Nothing is recorded.", options.challenge), 2));
+  }
   if (options.first) {
     fmt::print("{}\n", wrapped("What your code prints stands above the case that compares its result.", 2));
   }
@@ -164,7 +168,10 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     if (options.first) print_text(readable(title_of(*check)));
     const Outcome outcome = options.fork ? run_isolated(*check, !options.reference, limit, options.first)
                                          : run_here(*check, !options.reference, options.first);
-    const std::string remark = remark_on(*check, outcome, exercise, limit);
+    std::string remark = remark_on(*check, outcome, exercise, limit);
+    if (options.challenge > 0 && outcome.state == State::ok && !outcome.drawn && remark.empty()) {
+      remark = "its inputs are fixed: the same as without --challenge";
+    }
     const auto time = minutes.find(check->id);
     print_row(lesson, *check, outcome, time == minutes.end() ? 0 : time->second, remark);
     ++count[static_cast<int>(outcome.state)];

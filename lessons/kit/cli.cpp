@@ -42,6 +42,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   check_app->add_option("name", check.names, "Checks, e.g. 02.1; default all");
   check_app->add_flag("--reference", check.reference, "Grade the reference instead");
   check_app->add_flag("--first", check.first, "Print each case below what your code prints; stop at the first WRONG");
+  check_app->add_option("--challenge", check.challenge, "The same checks with other random inputs; records nothing")
+      ->check(CLI::Range(1, 1000000));
   check_app->add_flag("!--no-fork", check.fork, "Check in this process, for gdb: no limits, and a crash ends it");
   CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
   mine_app->add_flag("--wrong", demo.wrong, "With your WRONG parts too, to see what a mistake does");
@@ -78,7 +80,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
       rebuild_if_edited(lesson.exercise(), argv, rebuilt, demo.events);
     }
     if (*check_app) {
-      check.record = !check.reference && built();
+      check.record = !check.reference && check.challenge == 0 && built();
+      set_challenge(check.challenge);
       return check_command(lesson, check);
     }
     if (*hint_app) {

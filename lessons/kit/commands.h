@@ -19,7 +19,8 @@ struct CheckOptions {
   bool events = false;  // prints each check as a JSON object as soon as it is graded, and nothing else; records nothing
   bool record = true;   // in .progress.json
   bool first = false;   // prints each case, and stops at the first that is WRONG
-  bool fork = true;     // each check in a process of its own (isolate.h)
+  uint64_t challenge = 0;  // not 0: other random inputs, and nothing is recorded
+  bool fork = true;        // each check in a process of its own (isolate.h)
 };
 // Returns 0 if all are ok, 1 if any is WRONG, 2 if only TODO is left.
 int check_command(const LessonEntry& lesson, const CheckOptions& options);

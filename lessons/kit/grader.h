@@ -24,6 +24,7 @@ struct Outcome {
   std::vector<Case> cases;  // the first few comparisons, the failing one last
   double seconds = 0;
   bool crashed = false;  // the process of the check ended by a signal
+  bool drawn = false;    // its inputs are random (challenge.h)
 };
 
 class Grader {

@@ -55,11 +55,9 @@ Case case_from(const Json& json) {
 std::string pack(const Outcome& outcome) {
   Json cases = Json::array();
   for (const Case& c : outcome.cases) cases.push_back(to_json(c));
-  const Json json = {{"state", static_cast<int>(outcome.state)},
-                     {"note", outcome.note},
-                     {"diagnosis", outcome.diagnosis},
-                     {"failure", to_json(outcome.failure)},
-                     {"cases", cases}};
+  const Json json = {{"state", static_cast<int>(outcome.state)}, {"note", outcome.note},
+                     {"diagnosis", outcome.diagnosis},           {"drawn", outcome.drawn},
+                     {"failure", to_json(outcome.failure)},      {"cases", cases}};
   // A learner's memory may contain anything: invalid UTF-8 must not stop the report.
   return json.dump(-1, Json::Utf8::replace);
 }
@@ -72,6 +70,7 @@ std::optional<Outcome> unpack(const std::string& text) {
   outcome.state = static_cast<State>(json.at("state").get<int>());
   outcome.note = json.at("note").text();
   outcome.diagnosis = json.at("diagnosis").text();
+  outcome.drawn = json.at("drawn").get<bool>();
   outcome.failure = case_from(json.at("failure"));
   for (const Json& c : json.at("cases")) outcome.cases.push_back(case_from(c));
   return outcome;
@@ -293,9 +292,11 @@ TimeLimit::TimeLimit() : TimeLimit(optimized_build() ? 8 : 40) {
 Outcome run_here(const CheckEntry& check, bool learner, bool shows_cases) {
   const Timer timer;
   poison_new_memory(true);
+  begin_draws();
   Outcome outcome = grade([&](Grader& grader) { check.run(grader, learner); }, shows_cases);
   poison_new_memory(false);
   outcome.seconds = timer.seconds();
+  outcome.drawn = has_drawn();
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lessons/kit/challenge.h"
 #include "lessons/kit/contract.h"
 #include "lessons/kit/demo.h"
 #include "lessons/kit/grader.h"
@@ -191,6 +192,7 @@ int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
   const LessonEntry entry = entry_of(lesson, lesson.learner);
   if (Mutants<Impl>::all().empty()) return run_lesson(entry, argc, argv);
   if (argc > 1 && std::string(argv[1]) == "saboteurs") return run_saboteurs(lesson);
+  if (argc > 2 && std::string(argv[1]) == "--challenge") set_challenge(std::stoull(argv[2]));
   std::vector<std::pair<MutantRow, LessonEntry>> mutants;
   for (const Mutant<Impl>& mutant : Mutants<Impl>::all()) {
     Impl wrong = lesson.learner;

@@ -103,6 +103,21 @@ check="build/lesson1 check"
   expect 0 $check
   says 'warning: comparison of integer'
 
+  # A result that was copied passes the check, and no challenge; a challenge records nothing.
+  answer 'return 2 * x;' 'return 0;'
+  expect 1 $check
+  copied=$(sed -n 's/^ *want  *\([0-9]*\)$/\1/p' "$out")
+  answer 'return 2 * x;' "return $copied;"
+  expect 0 $check
+  expect 1 $check --challenge 5
+  says 'Challenge 5: other random inputs. Nothing is recorded.'
+  says 'WRONG  01.2'
+  says 'its inputs are fixed: the same as without --challenge'
+  recorded 'ok ok'
+  expect 1 $check 1.2 --challenge 6
+  expect 0 $check --challenge 5 --reference
+  expect 64 $check --challenge 0
+
   # A right answer that is much slower than the engine's is ok, with a remark.
   answer 'static const int slept = std::system("sleep 2"); return slept + 2 * x;' 'return 3 * x;'
   expect 0 $check
