@@ -113,6 +113,7 @@ full() {
   step 'CUDA kernels, simulated' side_by_side build-asan/cuda_tests '~[slow]'
   step 'the sanitizers: tests/pg/cli.sh, hostile.sh and chat_rl.sh, and commands on several simulated GPUs' all_commands build-asan
   step 'ThreadSanitizer on the pool' tsan_tests
+  step 'the same bits with AVX2 and AVX-512' avx2_bits
   step 'the course in a browser' web_pages
   step 'exercises in JavaScript' node tests/web/exercises.js build-web
   step 'instructions per kernel, under valgrind' instructions

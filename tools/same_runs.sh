@@ -1,18 +1,22 @@
 #!/bin/sh
-# same_runs.sh BEFORE AFTER: seeded runs by two builds of pg, the programs BEFORE and AFTER. It compares the bytes of
-# their checkpoints and measurements, for changes that must change neither: moved code, renamed code, code taken apart.
-# Run from the repository's root. It ends with "N runs are the same, N differ"; half a minute on two cores.
+# same_runs.sh BEFORE AFTER [RUN…]: seeded runs by two builds of pg, the programs BEFORE and AFTER. It compares the bytes
+# of their checkpoints and measurements, for changes that must change neither: moved code, renamed code, code taken
+# apart, or a build for other instructions. The runs that are named are left out. Run from the repository's root. It ends
+# with "N runs are the same, N differ"; half a minute on two cores.
 set -u
-[ $# = 2 ] || { sed -n '2,4p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,5p' "$0"; exit 2; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 for pg in "$1" "$2"; do [ -x "$pg" ] || { echo "same_runs: $pg is no program" >&2; exit 2; }; done
 before=$(realpath "$1") after=$(realpath "$2")
+shift 2
+without=" $* "
 same=0 differ=0
 
 both() { # both NAME COMMAND OPTIONS…: the run NAME by both programs, in work/before and work/after
   name=$1
   shift
+  case $without in *" $name "*) return ;; esac
   for side in before after; do
     if [ $side = before ]; then pg=$before; else pg=$after; fi
     mkdir -p "$work/$side"

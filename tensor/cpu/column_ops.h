@@ -25,7 +25,7 @@ void max_columns(T* top, int64_t rows, int64_t columns, Row row) {
 // is added to row slot(k).
 template <class T, class Addends>
 void sum_columns(double* total, int64_t rows, int64_t columns, Addends addends) {
-  constexpr int64_t kLanes = Vec<T>::size;
+  constexpr int64_t kLanes = simd::kWide<T>, kRegister = Vec<T>::size;
   alignas(64) T sum[4 * kLanes][kStripe];
   std::fill_n(total, kStripe, 0.0);
   for (int64_t begin = 0; begin < rows; begin += kSumBlock * kLanes) {
@@ -45,7 +45,7 @@ void sum_columns(double* total, int64_t rows, int64_t columns, Addends addends) 
       }
     }
     // Also lane by lane and then pairwise.
-    for (int64_t i = 0; i < columns; i += kLanes) {
+    for (int64_t i = 0; i < columns; i += kRegister) {
       const auto at = [&, i](int64_t s) { return simd::load(sum[s] + i); };
       Vec<T> lanes[kLanes];
       for (int64_t l = 0; l < kLanes; ++l) {
@@ -58,7 +58,8 @@ void sum_columns(double* total, int64_t rows, int64_t columns, Addends addends) 
       }
       if constexpr (sizeof(T) == 4) {
         simd::store(total + i, simd::load(total + i) + simd::widen<false>(lanes[0]));
-        simd::store(total + i + kLanes / 2, simd::load(total + i + kLanes / 2) + simd::widen<true>(lanes[0]));
+        double* const upper = total + i + kRegister / 2;
+        simd::store(upper, simd::load(upper) + simd::widen<true>(lanes[0]));
       } else {
         simd::store(total + i, simd::load(total + i) + lanes[0]);
       }

@@ -1,6 +1,6 @@
 #pragma once
-// Loops over contiguous rows. Sums and maxima have one fixed order, set by the row's length: four vectors of running
-// values within a block, the lanes reduced pairwise, the blocks added in double.
+// Loops over contiguous rows. Sums and maxima have one fixed order, set by the row's length: four vectors of 64 bytes
+// of running values within a block, the lanes reduced pairwise, the blocks added in double.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -11,7 +11,7 @@ namespace pg::cpu {
 
 using simd::Vec;
 
-inline constexpr int64_t kSumBlock = 64;  // vectors
+inline constexpr int64_t kSumBlock = 64;  // vectors of 64 bytes
 
 // Load and store the first m lanes. m is a constant in all but the last iteration of a loop, so that plain loads and
 // stores remain there. S is T, or bf16 if T is float.
@@ -52,29 +52,32 @@ inline void write_gradient(T* to, int64_t n, T beta, F gradient) {
 // K sums at once: f(i, m) returns the K addends of elements i … i + m - 1, m at most Vec<T>::size.
 template <class T, size_t K, class F>
 std::array<double, K> sum_vectors(int64_t n, F f) {
-  constexpr int64_t kLanes = Vec<T>::size;
+  constexpr int64_t kLanes = Vec<T>::size, kWide = simd::kWide<T>;
+  constexpr int kParts = simd::kParts<T>, kChains = K == 1 ? 4 : 2;
   std::array<double, K> total{};
   for (int64_t i = 0; i < n;) {
-    const int64_t end = std::min(n, i + kSumBlock * kLanes);
-    Vec<T> sum[K][4];
-    for (auto& s : sum) s[0] = s[1] = s[2] = s[3] = T(0);
-    for (; i + 4 * kLanes <= end; i += 4 * kLanes) {
-      for (int j = 0; j < 4; ++j) {
-        const std::array<Vec<T>, K> addend = f(i + j * kLanes, kLanes);
-        for (size_t k = 0; k < K; ++k) sum[k][j] += addend[k];
-      }
+    const int64_t end = std::min(n, i + kSumBlock * kWide);
+    Vec<T> sum[K][kChains][kParts];
+    for (auto& s : sum) std::fill_n(s[0], kChains * kParts, Vec<T>(T(0)));
+    const auto add = [&](int j, int part, int64_t m) {
+      const std::array<Vec<T>, K> addend = f(i, m);
+      for (size_t k = 0; k < K; ++k) sum[k][j][part] += m == kLanes ? addend[k] : keep_lanes(addend[k], m, T(0));
+      i += m;
+    };
+    while (i + kChains * kWide <= end) {
+      for (int j = 0; j < kChains * kParts; ++j) add(j / kParts, j % kParts, kLanes);
     }
-    for (; i + kLanes <= end; i += kLanes) {
-      const std::array<Vec<T>, K> addend = f(i, kLanes);
-      for (size_t k = 0; k < K; ++k) sum[k][0] += addend[k];
+    while (i + kWide <= end) {
+      for (int part = 0; part < kParts; ++part) add(0, part, kLanes);
     }
-    if (i < end) {
-      const std::array<Vec<T>, K> addend = f(i, end - i);
-      for (size_t k = 0; k < K; ++k) sum[k][1] += keep_lanes(addend[k], end - i, T(0));
-      i = end;
-    }
+    for (int part = 0; part < kParts && i < end; ++part) add(1, part, std::min(kLanes, end - i));
     for (size_t k = 0; k < K; ++k) {
-      total[k] += static_cast<double>(horizontal_sum((sum[k][0] + sum[k][1]) + (sum[k][2] + sum[k][3])));
+      auto& s = sum[k];
+      for (int part = 0; part < kParts; ++part) {
+        s[0][part] += s[1][part];
+        if constexpr (kChains == 4) s[0][part] += s[2][part] + s[3][part];
+      }
+      total[k] += static_cast<double>(simd::sum_of_parts(s[0]));
     }
   }
   return total;
@@ -98,20 +101,30 @@ Vec<T> max_with_nan(Vec<T> a, Vec<T> b) {
 // The largest of n elements by `larger`; -inf if there are none.
 template <class T, class F>
 T max_row(const T* x, int64_t n, F larger) {
-  constexpr int64_t kLanes = Vec<T>::size;
+  constexpr int64_t kLanes = Vec<T>::size, kWide = simd::kWide<T>;
+  constexpr int kParts = simd::kParts<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
-  Vec<T> top = lowest;
+  Vec<T> top[kParts];
+  std::fill_n(top, kParts, Vec<T>(lowest));
   int64_t i = 0;
-  if (n >= 4 * kLanes) {
-    Vec<T> tops[4] = {lowest, lowest, lowest, lowest};
-    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-      for (int j = 0; j < 4; ++j) tops[j] = larger(simd::load(x + i + j * kLanes), tops[j]);
+  if (n >= 4 * kWide) {
+    Vec<T> tops[4][kParts];
+    std::fill_n(tops[0], 4 * kParts, Vec<T>(lowest));
+    for (; i + 4 * kWide <= n; i += 4 * kWide) {
+      for (int j = 0; j < 4 * kParts; ++j) {
+        tops[j / kParts][j % kParts] = larger(simd::load(x + i + j * kLanes), tops[j / kParts][j % kParts]);
+      }
     }
-    top = larger(larger(tops[0], tops[1]), larger(tops[2], tops[3]));
+    for (int p = 0; p < kParts; ++p) top[p] = larger(larger(tops[0][p], tops[1][p]), larger(tops[2][p], tops[3][p]));
   }
-  for (; i + kLanes <= n; i += kLanes) top = larger(simd::load(x + i), top);
-  if (i < n) top = larger(keep_lanes(simd::load(x + i, n - i), n - i, lowest), top);
-  return simd::reduce_lanes<kLanes / 2>(top, larger)[0];
+  for (; i + kWide <= n; i += kWide) {
+    for (int p = 0; p < kParts; ++p) top[p] = larger(simd::load(x + i + p * kLanes), top[p]);
+  }
+  for (int p = 0; p < kParts && i < n; ++p, i += kLanes) {
+    const int64_t m = std::min(kLanes, n - i);
+    top[p] = larger(keep_lanes(load_lanes(x + i, m), m, lowest), top[p]);
+  }
+  return simd::reduce_parts(top, larger);
 }
 // The largest element; NaN if an element is NaN, -inf if there are no elements.
 template <class T>

@@ -132,3 +132,59 @@ TEST_CASE("the logarithm of a sum is exact enough for single precision and the s
   CHECK(std::isnan(cpu::log_for_single(kNan)));
   CHECK(std::isnan(cpu::log_for_single(Vec<double>(kNan))[0]));
 }
+
+namespace {
+
+// The sum of x in the order that tensor/cpu/row_ops.h states, element by element: in blocks of 64 vectors of 64 bytes,
+// running vectors, `chains` of them (4 or 2), for whole groups of as many vectors, the first for whole vectors behind
+// them, the second for what is left; these added pairwise, then lane i to lane i + half; blocks in double.
+template <class T>
+double sum_in_order(const std::vector<T>& x, size_t chains) {
+  constexpr size_t kWide = 64 / sizeof(T), kBlock = 64 * kWide;
+  double total = 0;
+  for (size_t begin = 0; begin < x.size(); begin += kBlock) {
+    const size_t n = std::min(kBlock, x.size() - begin), groups = n / (chains * kWide) * chains * kWide,
+                 whole = n / kWide * kWide;
+    std::vector<T> lanes(4 * kWide, T(0));
+    for (size_t k = 0; k < n; ++k) {
+      const size_t vector = k < groups ? k / kWide % chains : k < whole ? 0 : 1;
+      lanes[vector * kWide + k % kWide] += x[begin + k];
+    }
+    for (size_t l = 0; l < kWide; ++l) {
+      lanes[l] = (lanes[l] + lanes[kWide + l]) + (lanes[2 * kWide + l] + lanes[3 * kWide + l]);
+    }
+    for (size_t half = kWide / 2; half > 0; half /= 2) {
+      for (size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    }
+    total += static_cast<double>(lanes[0]);
+  }
+  return total;
+}
+
+template <class T>
+void check_sums() {
+  Generator generator(3);
+  for (const int64_t n : {0,  1,   3,   7,   8,   9,    15,   16,   17,   31,   33,   63,    64,
+                          65, 100, 255, 256, 257, 1000, 1023, 1024, 1025, 1041, 5000, 16384, 16399}) {
+    const Tensor x = Tensor::normal({n}, 0, 1, generator, sizeof(T) == 4 ? f32 : f64);
+    const auto values = std::as_const(x).data<const T>();
+    CAPTURE(n);
+    const std::vector<T> copy(values.begin(), values.end());
+    CHECK(cpu::sum_row(values.data(), n) == sum_in_order(copy, 4));
+    const auto twice = cpu::sum_vectors<T, 2>(n, [&](int64_t i, int64_t m) {
+      const auto v = cpu::load_lanes(values.data() + i, m);
+      return std::array{v, -v};
+    });
+    CHECK(twice[0] == sum_in_order(copy, 2));
+    CHECK(twice[1] == -twice[0]);
+    const T largest = n == 0 ? -std::numeric_limits<T>::infinity() : *std::max_element(values.begin(), values.end());
+    CHECK(cpu::max_row(values.data(), n) == largest);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a sum has the order of vectors of 64 bytes at any width of a register", "[kernels]") {
+  check_sums<float>();
+  check_sums<double>();
+}

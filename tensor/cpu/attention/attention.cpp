@@ -47,20 +47,25 @@ struct Forward {
   }
   // Replaces a row of scores by e^(score - m) and returns the sum.
   static T exponentials(T* scores, int64_t seen, T m) {
-    constexpr int size = Vec<T>::size;
-    Vec<T> sum = T(0);
-    const auto one = [&](int64_t i) {
+    constexpr int size = Vec<T>::size, wide = simd::kWide<T>;
+    Vec<T> sum[simd::kParts<T>];
+    for (Vec<T>& part : sum) part = T(0);
+    const auto one = [&](int64_t i, Vec<T>& part) {
       const Vec<T> p = exp_flushed(simd::load(scores + i) - Vec<T>(m));
       store(scores + i, p);
-      sum += p;
+      part += p;
     };
     if (seen == kKeys) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kKeys; i += size) one(i);
+      for (int i = 0; i < kKeys; i += wide) {
+        for (int j = 0; j < simd::kParts<T>; ++j) one(i + j * size, sum[j]);
+      }
     } else {
-      for (int64_t i = 0; i < seen; i += size) one(i);
+      for (int64_t i = 0; i < seen; i += wide) {
+        for (int j = 0; j < simd::kParts<T> && i + j * size < seen; ++j) one(i + j * size, sum[j]);
+      }
     }
-    return horizontal_sum(sum);
+    return simd::sum_of_parts(sum);
   }
   // The online softmax of n rows: scores become e^(score - m), and m, l and the rows of the output o are updated.
   void advance(int64_t n, T* scores, const int64_t* seen, const T* keep, T* m, T* l, T* o) const {

@@ -106,12 +106,15 @@ struct Backward {
     T* delta = space.take(s.queries);
     for (int64_t t = 0; t < s.queries; ++t) {
       const S *y = row_of<S>(out, b, h, t), *dy = row_of<S>(dout, b, h, t);
-      Vec<T> sum = T(0);
-      for (int64_t d = 0; d < s.size; d += Vec<T>::size) {
-        const int64_t n = std::min<int64_t>(Vec<T>::size, s.size - d);
-        sum = fma(simd::load(y + d, n), simd::load(dy + d, n), sum);
+      Vec<T> sum[simd::kParts<T>];
+      for (Vec<T>& part : sum) part = T(0);
+      for (int64_t d = 0; d < s.size;) {
+        for (int j = 0; j < simd::kParts<T> && d < s.size; ++j, d += Vec<T>::size) {
+          const int64_t n = std::min<int64_t>(Vec<T>::size, s.size - d);
+          sum[j] = fma(simd::load(y + d, n), simd::load(dy + d, n), sum[j]);
+        }
       }
-      delta[t] = horizontal_sum(sum);
+      delta[t] = simd::sum_of_parts(sum);
     }
     T* sum = space.take(s.queries * s.padded);
     std::fill(sum, sum + s.queries * s.padded, T(0));

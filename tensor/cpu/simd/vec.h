@@ -303,6 +303,25 @@ template <class T>
 inline T horizontal_max(Vec<T> x) {
   return reduce_lanes<Vec<T>::size / 2>(x, [](Vec<T> a, Vec<T> b) { return max(a, b); })[0];
 }
+
+// Sums run over vectors of 64 bytes on every processor, in kParts registers each, so that their order and their bits do
+// not depend on the width of a register. f combines lane i with lane i + kWide/2, and so on, as above.
+template <class T>
+inline constexpr int kWide = 64 / static_cast<int>(sizeof(T));
+template <class T>
+inline constexpr int kParts = kWide<T> / Vec<T>::size;
+template <class T, class F>
+inline T reduce_parts(Vec<T> (&x)[kParts<T>], F f) {
+  for (int half = kParts<T> / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) x[j] = f(x[j], x[j + half]);
+  }
+  return reduce_lanes<Vec<T>::size / 2>(x[0], f)[0];
+}
+template <class T>
+inline T sum_of_parts(Vec<T> (&x)[kParts<T>]) {
+  return reduce_parts(x, [](Vec<T> a, Vec<T> b) { return a + b; });
+}
+
 template <class T>
 inline bool any(Mask<T> condition) {
 #if defined(__AVX512F__)
