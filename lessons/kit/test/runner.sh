@@ -1,13 +1,16 @@
 #!/bin/sh
-# runner.sh SOURCE BUILD CMAKE: what ./lessonN check grades, in a tree of its own with one small lesson (test/mini): only
-# answers that the program was built from, whatever was edited, reset, broken, put back, copied or moved.
+# runner.sh SOURCE BUILD CMAKE ROOM: what ./lessonN check grades, in a tree of its own with one small lesson (test/mini):
+# only answers that the program was built from, whatever was edited, reset, broken, put back, copied or moved; and what it
+# sends to ROOM, the program of make room.
 set -eu
 source=$1
 build=$2
 cmake=$3
+room=$4
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset POLICYGRAD_CHECK_SECONDS
+room_process=
+trap '[ -z "$room_process" ] || kill "$room_process"; rm -rf "$work"' EXIT
+unset POLICYGRAD_CHECK_SECONDS POLICYGRAD_ROOM POLICYGRAD_NAME
 tree="$work/a tree" # paths may hold spaces; the moved tree below has a quote, too
 exercise=lessons/01_mini/exercise.cpp
 out=$work/out
@@ -245,6 +248,30 @@ check="build/lesson1 check"
   answer 'return 2 * x;' 'return 3 * x;'
   expect 0 $check
   if grep -q '"wrong_since": [1-9]' "$tree/.progress.json"; then fail 'an ok is WRONG since'; fi
+
+  # The room's program takes the record, and ends with a sentence where it cannot begin.
+  expect 64 "$room" ''
+  says 'type: make room DIR='
+  expect 64 "$room" "$work/room" --code X
+  says 'a code word has 4 to 32'
+  "$room" "$work/room" --code kobamide --port 0 >"$work/room.out" &
+  room_process=$!
+  tries=0
+  until grep -q 'POLICYGRAD_ROOM=http://.*/kobamide$' "$work/room.out"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 100 ] || fail "the room's program says nothing: $(cat "$work/room.out")"
+    sleep 0.1
+  done
+  port=$(sed -n 's|.*POLICYGRAD_ROOM=http://.*:\([0-9]*\)/kobamide$|\1|p' "$work/room.out" | head -n 1)
+  expect 0 env POLICYGRAD_NAME='Ada/2' "POLICYGRAD_ROOM=http://127.0.0.1:$port/kobamide" $check
+  says 'Room: the table has your record as Ada_2'
+  cmp -s "$tree/.progress.json" "$work/room/Ada_2/progress.json" || fail 'the room keeps another record'
+  expect 0 env "POLICYGRAD_ROOM=http://127.0.0.1:$port/kobamida" $check
+  says 'Room: The code word is wrong'
+  expect 64 "$room" "$work/room" --port "$port"
+  says "room: port $port is in use; take another one: PORT="
+  kill "$room_process"
+  room_process=
 
   # A copied or moved tree knows the old one's paths.
   answer 'return 2 * x;' 'return 3 * x;'
