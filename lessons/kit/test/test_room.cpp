@@ -8,6 +8,7 @@
 #include "lessons/kit/post.h"
 #include "lessons/kit/room/board.h"
 #include "tensor/base/clock.h"
+#include "tensor/base/random.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -145,6 +146,36 @@ TEST_CASE("the room refuses wrong codes and garbage and sizes and methods", "[ki
   CHECK(timer.seconds() < 10);
   CHECK(contains(room.page(), "No laptop has sent a record yet."));
   CHECK(fs::is_empty(room.dir.file("room")));
+}
+
+TEST_CASE("a request may come in any pieces and with any bytes changed", "[kit]") {
+  const std::string whole = "POST /kobamide HTTP/1.1\r\nHost: a\r\ncontent-LENGTH:  3 \r\n\r\nabc";
+  for (size_t n = 0; n < whole.size(); ++n) {
+    const ParsedRequest part = parse_request(whole.substr(0, n), {});
+    CHECK_FALSE((part.request || part.refusal));
+  }
+  const ParsedRequest parsed = parse_request(whole, {});
+  REQUIRE(parsed.request);
+  CHECK(parsed.request->path == "/kobamide");
+  CHECK(parsed.request->body == "abc");
+  Generator random(7);
+  int refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = whole;
+    for (int64_t n = 1 + random.integer(4); n > 0; --n) {
+      const auto at = static_cast<size_t>(random.integer(static_cast<int64_t>(text.size())));
+      if (random.integer(3) == 0) {
+        text.erase(at, 1);
+      } else {
+        text[at] = static_cast<char>(random.integer(256));
+      }
+    }
+    const ParsedRequest any = parse_request(text, {});
+    CHECK_FALSE((any.request && any.refusal));
+    if (any.refusal) refused += any.refusal->status >= 400 && any.refusal->status < 500;
+    if (any.request) CHECK(any.request->path.starts_with("/"));
+  }
+  CHECK(refused > 1000);
 }
 
 TEST_CASE("names of the room are no paths and no HTML", "[kit]") {
