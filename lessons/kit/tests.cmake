@@ -76,7 +76,7 @@ foreach(folder ${lesson_folders})
   lesson_gate(${lesson}_exercise sh scripts/make_exercise.sh --verify ${path})
   if(judges_speed)
     # Twenty seconds on two cores, and half again for slower ones.
-    lesson_gate(${lesson}_demo lesson_gate demo $<TARGET_FILE:${lesson}> 60)
+    lesson_gate(${lesson}_demo lesson_gate demo $<TARGET_FILE:${lesson}> 60 ${path}/README.md)
     set_tests_properties(${lesson}_demo PROPERTIES TIMEOUT 900)
     if(number IN_LIST timed_demos)
       set_tests_properties(${lesson}_demo PROPERTIES RUN_SERIAL ON)
