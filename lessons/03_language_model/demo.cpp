@@ -50,6 +50,7 @@ double show_bigrams(kit::Demo& demo, const Impl& impl, const Text& text) {
       v * v);
   demo.show(
       kit::line_plot({{.name = "largest difference", .y = distance}}, {.x_label = "step", .height = 8, .log_y = true}));
+  demo.watch("largest difference from the counts", distance);
   demo.gap();
   const std::vector<double> learned = impl.softmax(w).to_vector();
   demo.claim("largest difference, network against counts", amax(abs(impl.softmax(w) - q)).item(), "",
@@ -116,7 +117,7 @@ double validation_loss(const Mlp& model, const std::vector<int32_t>& text) {
 }
 
 struct Run {
-  std::vector<double> steps, losses;
+  std::vector<double> steps, losses, gradient_norm, weight_norm;
 };
 Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& g) {
   ParamSlab slab(model);
@@ -126,6 +127,7 @@ Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& 
     const Examples e = random_examples(text.data.train, 64, g);
     slab.zero_grad();
     backward(loss_of(impl, model(e.ids), e.targets));
+    run.gradient_norm.push_back(grad_norm(slab));
     const double lr = 0.01 * std::min(1.0, 2.0 * (steps - step + 1) / steps);  // constant, then linear decay to 0
     impl.adamw(slab.params().data<double>(), slab.grads().data<double>(), m.data<double>(), v.data<double>(),
                {.lr = lr,
@@ -137,6 +139,7 @@ Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& 
                 .bias_correction2 = 1 - std::pow(0.99, step),
                 .grad_scale = 1});
     slab.bump_version();
+    run.weight_norm.push_back(std::sqrt(sum(slab.params() * slab.params()).item()));
     if (step % (steps / 20) == 0) {
       run.steps.push_back(step);
       run.losses.push_back(validation_loss(model, text.data.val));
@@ -180,6 +183,8 @@ void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram
   }
   const kit::Series series =
       demo.on_band({.name = "validation loss of seed 1", .y = runs[0].losses, .x = runs[0].steps});
+  demo.watch("gradient norm", runs[0].gradient_norm);
+  demo.watch("norm of the weights", runs[0].weight_norm);
   demo.say("Embeddings of the last {} characters, {} hidden units, {} parameters, {} steps of 64 examples:",
            Mlp::kContext, Mlp::kHidden, count_parameters(models[0]), steps);
   demo.show(kit::line_plot({series}, {.x_label = "step", .y_label = "nats per character", .height = 10}));
@@ -205,7 +210,11 @@ void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram
                                                         {"temperature 1.7", {.temperature = 1.7}},
                                                         {"1.7 with top-k 3", {.temperature = 1.7, .top_k = 3}},
                                                         {"1.7 with top-p 0.8", {.temperature = 1.7, .top_p = 0.8}}};
-  for (const auto& [name, options] : ways) demo.line("{:<19}{}", name, speak(impl, models[0], text, options, 45));
+  for (const auto& [name, options] : ways) {
+    const std::string words = speak(impl, models[0], text, options, 45);
+    demo.line("{:<19}{}", name, words);
+    demo.watch(fmt::format("{}: {}", name, words));
+  }
   demo.gap();
 }
 

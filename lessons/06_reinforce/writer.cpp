@@ -104,23 +104,32 @@ Writing judge(const Impl& impl, Transformer& model, const Transformer& reference
   return w;
 }
 
-// REINFORCE, starting from the reference. Returns the number of keywords per sentence for each iteration.
-std::vector<double> improve(const Impl& impl, Transformer& model, const Transformer& reference, const Reward& reward,
-                            uint64_t seed) {
+// A run, one value for each iteration. The entropy, the KL and the advantage are means over the tokens that count.
+struct Run {
+  std::vector<double> keywords, gradient_norm, entropy, kl, advantage;
+};
+
+// REINFORCE, starting from the reference.
+Run improve(const Impl& impl, Transformer& model, const Transformer& reference, const Reward& reward, uint64_t seed) {
   ParamSlab slab(model);
   AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});
   Baseline baseline;
-  std::vector<double> curve;
+  Run run;
   for (uint64_t iteration = 0; iteration < 150; ++iteration) {
     const auto sentences = write(model, kRows, seed * 1000 + iteration);
     const Rows rows = to_rows(sentences);
     slab.zero_grad();
     const Tensor log_prob = log_probs(impl, model, rows);
     const Tensor rewards = Tensor::zeros(rows.ids.shape(), f64);
+    const auto mean_of = [&](const Tensor& x) {
+      NoGrad guard;
+      return sum(where(rows.mask, x.to(f64), Tensor::scalar(0, f64))).item() / sum(rows.mask.to(f64)).item();
+    };
     {
       NoGrad guard;
-      const Tensor off = impl.k1(log_prob.detach(), log_probs(impl, reference, rows)).to(f64) * reward.kl;
-      rewards.copy_from(where(rows.mask, neg(off), Tensor::scalar(0, f64)));
+      const Tensor kl = impl.k1(log_prob.detach(), log_probs(impl, reference, rows)).to(f64);
+      rewards.copy_from(where(rows.mask, neg(kl * reward.kl), Tensor::scalar(0, f64)));
+      run.kl.push_back(mean_of(kl));
     }
     double keywords = 0;
     for (size_t b = 0; b < sentences.size(); ++b) {
@@ -133,15 +142,28 @@ std::vector<double> improve(const Impl& impl, Transformer& model, const Transfor
     }
     const Tensor advantage = impl.advantage(baseline, impl.return_to_go(rewards, 1)).to(f32);
     backward(impl.reinforce_loss(log_prob, advantage, rows.mask));
-    optimizer.step(3e-3, clip_scale(grad_norm(slab), 1));
-    curve.push_back(keywords);
+    const double norm = grad_norm(slab);
+    optimizer.step(3e-3, clip_scale(norm, 1));
+    run.keywords.push_back(keywords);
+    run.gradient_norm.push_back(norm);
+    run.entropy.push_back(-mean_of(log_prob.detach()));
+    run.advantage.push_back(mean_of(advantage));
   }
-  return curve;
+  return run;
 }
 
 void print(kit::Demo& demo, const std::string& name, const Writing& w) {
   demo.line("{:<24}{:>6.2f}{:>8.1f}{:>11.0f} %{:>8.1f}", name, w.keywords, w.length, w.grammatical, w.kl);
   demo.line("    \"{}\"", w.sample.size() > 72 ? w.sample.substr(0, 69) + "..." : w.sample);
+}
+
+// What an engineer looks at besides the reward, in the run whose reward has all three terms.
+void watch(kit::Demo& demo, const Run& run, const Writing& w) {
+  demo.watch("and KL: mean advantage", run.advantage);
+  demo.watch("and KL: gradient norm", run.gradient_norm);
+  demo.watch("and KL: entropy in nats per token", run.entropy);
+  demo.watch("and KL: k1 in nats per token", run.kl);
+  demo.watch("A sentence at the end of \"and KL\": " + w.sample);
 }
 
 }  // namespace
@@ -172,9 +194,11 @@ void show_writer(kit::Demo& demo, const Impl& impl) {
       demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds.size()));
       Transformer policy(config(), g);
       load_state_dict(policy, state_dict(reference));
-      const auto curve = improve(impl, policy, reference, reward, seed);
+      const Run run = improve(impl, policy, reference, reward, seed);
+      const std::vector<double>& curve = run.keywords;
       const Writing w = judge(impl, policy, reference);
       if (seed == seeds[0]) {
+        if (reward.kl > 0) watch(demo, run, w);
         curves.push_back({.name = name, .y = curve});
         after.push_back(w);
       }

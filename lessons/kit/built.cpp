@@ -112,29 +112,34 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt, b
     return;
   }
   if (rebuilt) throw Refused(fmt::format("{} was changed while it was built: type the command again.", exercise));
+  fmt::print(apart ? stderr : stdout, "{} has changed since this program was built: building {}.\n",
+             other ? exercise : "The lesson", from.target);
+  std::error_code none_there;
+  if (other) fs::remove(from.file, none_there);  // an older file that was restored has an old modification time
+  build_and_become(
+      from.target, argv, "--rebuilt", apart,
+      fmt::format("{} was not built, so nothing is graded: fix what the compiler names first.", from.target));
+}
+
+void build_and_become(const std::string& target, char** argv, const std::string& flag, bool apart,
+                      const std::string& otherwise) {
+  const Built& from = *built();
   std::fflush(stdout);
   const int output = apart ? dup(STDOUT_FILENO) : -1;
   if (output >= 0) dup2(STDERR_FILENO, STDOUT_FILENO);
-  fmt::print("{} has changed since this program was built: building {}.\n", other ? exercise : "The lesson",
-             from.target);
-  std::error_code none_there;
-  if (other) fs::remove(from.file, none_there);  // an older file that was restored has an old modification time
   const std::string jobs = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
-  if (!succeeds(from.root, {"sh", "scripts/build.sh", from.folder, jobs, from.target})) {
-    throw Refused(
-        fmt::format("{} was not built, so nothing is graded: fix what the compiler names first.", from.target));
-  }
+  if (!succeeds(from.root, {"sh", "scripts/build.sh", from.folder, jobs, target})) throw Refused(otherwise);
   std::vector<char*> words;
   for (char** word = argv; *word; ++word) words.push_back(*word);
-  std::string flag = "--rebuilt";
-  words.push_back(flag.data());
+  std::string last = flag;
+  if (!last.empty()) words.push_back(last.data());
   words.push_back(nullptr);
   std::fflush(nullptr);
   if (output >= 0) {
     dup2(output, STDOUT_FILENO);
     close(output);
   }
-  const std::string program = from.folder + "/" + from.target;
+  const std::string program = from.folder + "/" + target;
   execv(program.c_str(), words.data());
   throw Refused(fmt::format("{} cannot be run: {}.", program, std::strerror(errno)));
 }

@@ -36,6 +36,11 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt, b
 // Whether rebuild_if_edited() would build the program.
 bool edited_since_build(const std::string& exercise);
 
+// Builds the target of that name and replaces this process by its program, with `argv` and, if not empty, `flag`.
+// Throws Refused with `otherwise` if it is not built. With `apart` the text of the build goes to the standard error.
+[[noreturn]] void build_and_become(const std::string& target, char** argv, const std::string& flag, bool apart,
+                                   const std::string& otherwise);
+
 // Runs a program in `folder`. Returns whether it ended with status 0.
 bool succeeds(const std::string& folder, const std::vector<std::string>& command);
 

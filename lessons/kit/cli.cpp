@@ -1,6 +1,7 @@
 // The command line of a lesson.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <limits>
 
 #include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
@@ -13,13 +14,14 @@ constexpr int kRefused = 3, kUsageError = 64;
 
 }  // namespace
 
-int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
+int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenLessons& mistaken) {
   CLI::App app{fmt::format("Lesson {}: {}. Without a command: the demonstration.", lesson.number, lesson.title)};
   app.name(lesson.program());
   app.fallthrough();
   app.require_subcommand(0, 1);
   DemoOptions demo;
   CheckOptions check;
+  HuntOptions hunt;
   bool json = false, plain = false, rebuilt = false;
   std::string name, device = "cpu";
   int level = 0;
@@ -57,6 +59,15 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   CLI::App* reset_app = app.add_subcommand("reset", "Keep your file aside and start again");
   CLI::App* progress_app = app.add_subcommand("progress", "One line: how far you are");
   CLI::App* quiz_app = app.add_subcommand("quiz", "Three questions; --json prints them with their answers");
+  CLI::App* hunt_app = app.add_subcommand("hunt", "A training with a mistake in it: which one is it?");
+  hunt_app->add_option("--seed", hunt.seed, "The number of the question; default the next one")
+      ->check(CLI::Range(uint64_t{1}, std::numeric_limits<uint64_t>::max()));
+  hunt_app->add_option("--answer", hunt.answer, "The answer, a to e, in place of the prompt")
+      ->check(CLI::IsMember({"a", "b", "c", "d", "e"}));
+  hunt_app->add_flag("--list", hunt.list, "How many mistakes there are, and your score");
+  hunt_app->add_flag("--record", hunt.record, "For authors: write hunt.csv, the pictures of the mistakes");
+  hunt_app->add_option("--verify", hunt.verify, "For authors: check hunt.csv, and train N of its mistakes again")
+      ->check(CLI::Range(1, 1000));
   CLI::App* band_app = app.add_subcommand("band", "For authors: write band.csv, the bands of ten seeds");
   CLI::App* lint_app = app.add_subcommand("lint", "For authors: is the lesson complete?");
 
@@ -67,7 +78,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   }
   if (plain) use_plain_style();
   use_plain_kernels(device == "plain");
-  demo.json = check.json = json;
+  demo.json = check.json = hunt.json = json;
   check.events = demo.events;
   try {
     refuse_elsewhere();
@@ -97,6 +108,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     if (*reset_app) return reset_command(lesson);
     if (*progress_app) return progress_command(lesson);
     if (*quiz_app) return quiz_command(lesson, json);
+    if (*hunt_app) return hunt_command(lesson, mistaken, hunt, argv);
     if (*band_app) return band_command(lesson);
     if (*lint_app) return lint_command(lesson);
     demo.mine = static_cast<bool>(*mine_app);

@@ -47,8 +47,6 @@ std::map<State, std::set<std::string>> graded_pieces(const LessonEntry& lesson) 
   return pieces;
 }
 
-std::string band_file(const LessonEntry& lesson) { return repository_root() + "/" + lesson.folder + "/band.csv"; }
-
 void print_event(const std::string& item) {
   fmt::print("{}\n", item);
   std::fflush(stdout);
@@ -86,11 +84,6 @@ Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<st
       threw.insert(last.name);
     }
   }
-}
-
-// Whether the tree was made by scripts/handout.sh.
-bool is_handout(const LessonEntry& lesson) {
-  return fs::exists(repository_root() + "/" + lesson.folder + "/exercise.stub");
 }
 
 bool confirmed(const std::string& question) {
@@ -164,6 +157,12 @@ struct Ending {
 };
 
 }  // namespace
+
+std::string band_file(const LessonEntry& lesson) { return repository_root() + "/" + lesson.folder + "/band.csv"; }
+
+bool is_handout(const LessonEntry& lesson) {
+  return fs::exists(repository_root() + "/" + lesson.folder + "/exercise.stub");
+}
 
 std::string find_answer(const LessonEntry& lesson, const CheckEntry& check) {
   const std::string text = read_file(repository_root() + "/" + lesson.folder + "/answers.h");

@@ -35,6 +35,17 @@ struct DemoOptions {
 // Returns 0 if every claim holds.
 int demo_command(const LessonEntry& lesson, const DemoOptions& options);
 
+struct HuntOptions {
+  uint64_t seed = 0;  // 0: the number of the learner's answers so far, plus 1
+  bool list = false, json = false;
+  std::string answer = {};  // "a" to "e": taken in place of what is typed
+  bool record = false;      // for authors: writes hunt.csv
+  int verify = 0;           // for authors: checks hunt.csv, and trains so many of its mistakes again
+};
+// Shows a training with one mistake of `mistaken` in it and asks for the cause (hunt.cpp). Without them it builds
+// lessonN_mutants, which has them, and replaces this process by it, with `argv`. Returns 0, or 1 if --verify fails.
+int hunt_command(const LessonEntry& lesson, const MistakenLessons& mistaken, const HuntOptions& options, char** argv);
+
 int hint_command(const LessonEntry& lesson, const std::string& name, int level);
 int explain_command(const LessonEntry& lesson, const std::string& name);
 int solution_command(const LessonEntry& lesson, const std::string& name);
@@ -57,6 +68,9 @@ int lint_command(const LessonEntry& lesson);
 // the first of them.
 std::string find_answer(const LessonEntry& lesson, const CheckEntry& check);
 std::string progress_path();
+std::string band_file(const LessonEntry& lesson);
+// Whether the tree was made by scripts/handout.sh.
+bool is_handout(const LessonEntry& lesson);
 // The minutes of each check, as the lesson's README gives them. Empty without a README.
 std::map<std::string, int> minutes_of(const LessonEntry& lesson);
 

@@ -64,6 +64,20 @@ Series Demo::on_band(Series curve) {
   return curve;
 }
 
+void Demo::watch(const std::string& name, const std::vector<double>& values) {
+  if (!makes_bands()) return;
+  constexpr size_t kPoints = 50;
+  Series curve{.name = name, .y = thinned(values, kPoints)};
+  for (size_t i = 0; i < curve.y.size(); ++i) {
+    curve.x.push_back(static_cast<double>(i * values.size() / curve.y.size()));
+  }
+  widen(*bands_.widened, curve);
+}
+
+void Demo::watch(const std::string& text) {
+  if (bands_.texts) bands_.texts->push_back(text);
+}
+
 void Demo::write(const std::string& text) {
   if (hidden() || pace_.quiet) return;
   if (status_shown_) std::fputs("\r\x1b[K", stdout);

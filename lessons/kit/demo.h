@@ -44,6 +44,7 @@ struct BandSource {
   Bands known = {};          // from the lesson's band.csv
   Bands* widened = nullptr;  // if not null, these are widened by the curves, for `seed`
   uint64_t seed = 0;
+  std::vector<std::string>* texts = nullptr;  // if not null, gets what is given to watch()
 };
 
 class Demo {
@@ -59,6 +60,10 @@ class Demo {
   // The curve of the first of the seeds, or the mean of all, over the band of ten seeds that band.csv has under its
   // name. With --full, which trains longer, the curve stays as it is.
   Series on_band(Series curve);
+  // A quantity of the training step by step, for band.csv and ./lessonN hunt: the means of at most 50 parts. The
+  // demonstration does not show it.
+  void watch(const std::string& name, const std::vector<double>& values);
+  void watch(const std::string& text);  // the same for a text, such as a sample
 
   void heading(const std::string& text);
   // A paragraph, wrapped to the width, followed by an empty line.

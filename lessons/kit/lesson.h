@@ -105,6 +105,8 @@ struct Lesson {
   std::function<std::string()> unavailable = {};  // the reason why this machine cannot run the lesson, "" if it can
   // Whether this build checks what kernels access in memory. A lesson without kernels leaves it empty.
   std::function<bool()> checks_accesses = {};
+  // The part of the demonstration whose training ./lessonN hunt shows; empty: all of it.
+  std::function<void(Demo&, const Impl&)> hunt = {};
 };
 
 // The exit status on a machine that cannot run the lesson. CTest counts such a test as skipped.
@@ -125,16 +127,21 @@ struct LessonEntry {
   std::function<void(Demo&, const std::set<std::string>& learner_pieces)> demo;
   std::function<std::string()> unavailable;
   std::function<bool()> checks_accesses = {};
+  std::function<void(Demo&)> train = {};  // what `hunt` shows, on all of the learner's pieces
 
   std::string program() const { return "./lesson" + std::to_string(number); }
   std::string exercise() const { return folder + "/" + exercise_file; }
 };
 
-// The whole command line of ./lessonN. Returns the exit status.
-int run_lesson(const LessonEntry& lesson, int argc, char** argv);
+// A lesson with a mistake of lessonN_mutants in it, for each one.
+using MistakenLessons = std::vector<std::pair<MutantRow, LessonEntry>>;
+
+// The whole command line of ./lessonN. Returns the exit status. `mistaken` is for `hunt`, and empty in the lesson's own
+// program.
+int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenLessons& mistaken = {});
 // Returns 0 if the checks are ok on the plain answers and report each mutant as its row says, otherwise 1; kUnavailable
 // if this machine cannot run the lesson.
-int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants);
+int run_mutants(const LessonEntry& plain, const MistakenLessons& mutants);
 
 struct SaboteurRow {
   std::string piece, name;
@@ -169,6 +176,7 @@ LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
     }
     lesson.demo(demo, impl);
   };
+  entry.train = [&lesson, from = learner](Demo& demo) { (lesson.hunt ? lesson.hunt : lesson.demo)(demo, from); };
   return entry;
 }
 
@@ -193,13 +201,14 @@ int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
   if (Mutants<Impl>::all().empty()) return run_lesson(entry, argc, argv);
   if (argc > 1 && std::string(argv[1]) == "saboteurs") return run_saboteurs(lesson);
   if (argc > 2 && std::string(argv[1]) == "--challenge") set_challenge(std::stoull(argv[2]));
-  std::vector<std::pair<MutantRow, LessonEntry>> mutants;
+  const bool hunts = std::find(argv + 1, argv + argc, std::string("hunt")) != argv + argc;
+  MistakenLessons mutants;
   for (const Mutant<Impl>& mutant : Mutants<Impl>::all()) {
-    Impl wrong = lesson.learner;
+    Impl wrong = hunts ? lesson.reference : lesson.learner;
     mutant.apply(wrong);
     mutants.emplace_back(mutant.row(), entry_of(lesson, wrong));
   }
-  return run_mutants(entry, mutants);
+  return hunts ? run_lesson(entry_of(lesson, lesson.reference), argc, argv, mutants) : run_mutants(entry, mutants);
 }
 
 }  // namespace pg::kit

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "lessons/kit/commands.h"
+#include "lessons/kit/hunt.h"
 #include "lessons/kit/quiz.h"
 #include "lessons/kit/source.h"
 
@@ -62,6 +63,8 @@ int lint_command(const LessonEntry& lesson) {
   const size_t end = readme.find_last_not_of('\n'), begin = readme.rfind('\n', end) + 1;
   need(readme.substr(begin).find(lesson.program() + " quiz`") != std::string::npos,
        fmt::format("README.md does not end with a line that says `{} quiz`", lesson.program()));
+  need(!fs::exists(hunt_file(lesson)) || readme.find(lesson.program() + " hunt`") != std::string::npos,
+       fmt::format("README.md does not say `{} hunt`", lesson.program()));
   int total = minutes_to_read(readme);
   for (const auto& [id, each] : minutes) total += each;
   const std::string front = read_file(repository_root() + "/README.md");

@@ -46,7 +46,7 @@ bool runs_here(const LessonEntry& lesson, const MutantRow& row) {
 
 }  // namespace
 
-int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants) {
+int run_mutants(const LessonEntry& plain, const MistakenLessons& mutants) {
   use_plain_style();
   if (const std::string why = plain.unavailable ? plain.unavailable() : ""; !why.empty()) {
     fmt::print("{}", wrapped(why));

@@ -17,28 +17,13 @@ namespace {
 
 char letter(size_t choice) { return static_cast<char>('a' + choice); }
 
-// Reads answers until one is a letter of the question. Returns the choice, or npos at the end of the input.
-size_t answer_to(const Question& question) {
-  const char last = letter(question.choices.size() - 1);
-  for (;;) {
-    fmt::print("  Your answer, a to {}: ", last);
-    std::fflush(stdout);
-    std::string line, word;
-    if (!std::getline(std::cin, line)) return std::string::npos;
-    std::istringstream(line) >> word;
-    const int c = word.size() == 1 ? std::tolower(static_cast<unsigned char>(word[0])) : 0;
-    if (c >= 'a' && c <= last) return static_cast<size_t>(c - 'a');
-    fmt::print("  \"{}\" is no letter from a to {}.\n", excerpt(line, 40), last);
-  }
-}
-
 // Asks one question. Returns 1 for the right answer, 0 for a wrong one, -1 at the end of the input.
 int ask(const Question& question, size_t number, size_t count) {
   fmt::print("\n{}", wrapped(question.text, 0, fmt::format("{} of {}  ", number, count)));
   for (size_t i = 0; i < question.choices.size(); ++i) {
     fmt::print("{}", wrapped(question.choices[i].text, 2, fmt::format("{}  ", letter(i))));
   }
-  const size_t given = answer_to(question);
+  const size_t given = read_choice(std::cin, question.choices.size());
   if (given == std::string::npos) return -1;
   const Choice& choice = question.choices[given];
   const std::string verdict = choice.right ? paint(Color::green, "Right.") : paint(Color::red, "No.");
@@ -63,6 +48,20 @@ Json json_of(const LessonEntry& lesson, const std::vector<Question>& questions) 
 }
 
 }  // namespace
+
+size_t read_choice(std::istream& input, size_t choices) {
+  const char last = letter(choices - 1);
+  for (;;) {
+    fmt::print("  Your answer, a to {}: ", last);
+    std::fflush(stdout);
+    std::string line, word;
+    if (!std::getline(input, line)) return std::string::npos;
+    std::istringstream(line) >> word;
+    const int c = word.size() == 1 ? std::tolower(static_cast<unsigned char>(word[0])) : 0;
+    if (c >= 'a' && c <= last) return static_cast<size_t>(c - 'a');
+    fmt::print("  \"{}\" is no letter from a to {}.\n", excerpt(line, 40), last);
+  }
+}
 
 std::vector<Question> parse_quiz(const std::string& text, const std::string& name) {
   std::vector<Question> questions;

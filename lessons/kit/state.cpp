@@ -34,6 +34,14 @@ int64_t time_from(const Json& json, const char* name) {
 }
 
 int64_t time_or_never(const Json& json, const char* name) { return json.contains(name) ? time_from(json, name) : 0; }
+HuntScore hunt_from(const Json& json) {
+  const auto count = [&](const char* name) {
+    const Json& n = json.at(name);
+    check(n.is_integer_in(0, std::numeric_limits<int64_t>::max()), "{} of the hunt is no count", name);
+    return n.get<int64_t>();
+  };
+  return {count("answered"), count("right"), count("streak"), count("best")};
+}
 
 LessonState lesson_from(const Json& json) {
   LessonState lesson;
@@ -50,6 +58,7 @@ LessonState lesson_from(const Json& json) {
   }
   lesson.begun = time_or_never(json, "begun");
   for (const auto& id : json.at("solution_asked")) lesson.solution_asked.insert(id.get<std::string>());
+  if (json.contains("hunt")) lesson.hunt = hunt_from(json.at("hunt"));
   return lesson;
 }
 
@@ -62,9 +71,14 @@ Json to_json(const LessonState& lesson) {
                    {"remark", check.remark},   {"solved", check.solved},           {"attempts", check.attempts},
                    {"crashed", check.crashed}};
   }
-  return {{"hash", lesson.hash},  {"when", lesson.when},   {"checks", checks},
-          {"history", history},   {"hints", lesson.hints}, {"solution_asked", lesson.solution_asked},
-          {"begun", lesson.begun}};
+  Json all = {{"hash", lesson.hash},  {"when", lesson.when},   {"checks", checks},
+              {"history", history},   {"hints", lesson.hints}, {"solution_asked", lesson.solution_asked},
+              {"begun", lesson.begun}};
+  const HuntScore& hunt = lesson.hunt;
+  if (hunt.answered > 0) {
+    all["hunt"] = {{"answered", hunt.answered}, {"right", hunt.right}, {"streak", hunt.streak}, {"best", hunt.best}};
+  }
+  return all;
 }
 
 void write_atomically(const std::string& path, const std::string& text) {
@@ -131,7 +145,11 @@ std::string text_of(const Progress& progress) {
 
 void save_progress(const std::string& path, const Progress& progress) { write_atomically(path, text_of(progress)); }
 
-std::string repository_root() { return built() ? built()->root : POLICYGRAD_ROOT; }
+std::string repository_root() {
+  if (built()) return built()->root;
+  const char* other = std::getenv("POLICYGRAD_LESSONS_ROOT");  // for tests of lessonN_mutants
+  return other ? other : POLICYGRAD_ROOT;
+}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -19,6 +19,10 @@ struct CheckHistory {
   int attempts = 0;         // gradings that were not TODO, up to the first ok
   bool crashed = false;     // the last check ended with a crash
 };
+// Of ./lessonN hunt: questions answered, right answers, right answers in a row now and at most.
+struct HuntScore {
+  int64_t answered = 0, right = 0, streak = 0, best = 0;
+};
 struct LessonState {
   std::string hash;                             // of the exercise when it was graded: after an edit the record is stale
   std::string when;                             // "2025-03-01 14:05", local time
@@ -27,6 +31,7 @@ struct LessonState {
   std::map<std::string, int> hints;             // the last level shown, by check id
   std::set<std::string> solution_asked;
   int64_t begun = 0;  // the first check or hint
+  HuntScore hunt{};
 };
 struct Progress {
   std::string learner;  // the environment variable POLICYGRAD_NAME when it was last set, or user@machine

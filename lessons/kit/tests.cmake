@@ -31,6 +31,11 @@ if(POLICYGRAD_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(judges_speed OFF)
 endif()
 
+if(judges_speed AND TARGET lesson3_mutants)
+  lesson_gate(lesson_hunt sh lessons/kit/test/hunt.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:lesson3_mutants>
+              $<TARGET_FILE:lesson1_mutants>)
+endif()
+
 # The lessons whose checks find every saboteur. The others print what they let pass: lessonN_mutants saboteurs.
 set(saboteur_lessons 1 2 3 4 5 6 7 8 9 10 11 12 13)
 # The lessons whose demonstration trains to a curve, and those whose demonstration measures times.
@@ -91,6 +96,9 @@ foreach(folder ${lesson_folders})
   endif()
   if(TARGET ${lesson}_mutants)
     lesson_gate(${lesson}_mutants ${lesson}_mutants)
+    if(judges_speed AND EXISTS ${folder}/hunt.csv)
+      lesson_gate(${lesson}_hunt ${lesson}_mutants hunt --verify 3)
+    endif()
     if(number IN_LIST saboteur_lessons)
       lesson_gate(${lesson}_saboteurs ${lesson}_mutants saboteurs)
     endif()
