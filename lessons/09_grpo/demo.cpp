@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
                                                    .title = "GRPO",
                                                    .reference = reference(),
                                                    .checks = checks(),
-                                                   .demo = demo},
+                                                   .demo = demo,
+                                                   .hunt = show_table},
                              argc, argv);
 }

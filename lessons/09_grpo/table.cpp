@@ -127,12 +127,13 @@ void show_table(kit::Demo& demo, const Impl& impl) {
       Student student(*starts[i], a, {.task = *task, .seed = seed, .shuffle = control});
       double sampled = 0, steps = 0;
       Row sums;
-      std::vector<double> curve;
+      std::vector<double> curve, norms;
       while (sampled < budget) {
         const rl::Metrics m = student.step();
         sampled += m.at("sampled/responses");
         ++steps;
         curve.push_back(m.at("sampled/reward"));
+        norms.push_back(m.at("grad_norm"));
         sums.silent += m.at("sampled/alike"), sums.norm += m.at("grad_norm"), sums.length += m.at("length/mean");
         if (a.surrogate.is("clip")) sums.clipped += m.at("clip/low") + m.at("clip/high");
       }
@@ -147,6 +148,10 @@ void show_table(kit::Demo& demo, const Impl& impl) {
       row.norm += sums.norm / steps / n;
       row.length += sums.length / steps / n;
       row.curves.push_back(curve);
+      if (i == 0 && !a.dynamic_sampling) {  // with it the number of steps depends on the seed
+        if (row.name != "grpo" && !control) demo.watch(row.name + ": sampled reward", curve);
+        if (!control) demo.watch(row.name + ": gradient norm", norms);
+      }
     }
     rows.push_back(row);
   }
