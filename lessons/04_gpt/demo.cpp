@@ -80,17 +80,22 @@ void show_looking_back(kit::Demo& demo, const Impl& impl) {
   ParamSlab slab(model);
   AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});
   kit::Series series{.name = "loss of one head", .y = {}};
+  std::vector<double> gradient_norm, weight_norm;
   const int steps = 300;
   for (int step = 0; step < steps; ++step) {
     const Tensor ids = random_symbols(32, g);
     slab.zero_grad();
     const Tensor loss = cross_entropy(model(ids), answers(ids));
     backward(loss);
+    gradient_norm.push_back(grad_norm(slab));
     optimizer.step(5e-3);
+    weight_norm.push_back(std::sqrt(sum(slab.params() * slab.params()).item()));
     series.y.push_back(loss.item());
     if (step % 20 == 0) demo.status(fmt::format("step {} of {}: loss {:.3f}", step, steps, series.y.back()));
   }
   demo.show(kit::line_plot({demo.on_band(series)}, {.x_label = "step", .y_label = "nats", .height = 8}));
+  demo.watch("gradient norm", gradient_norm);
+  demo.watch("norm of the weights", weight_norm);
   demo.gap();
   NoGrad guard;
   const Tensor ids = random_symbols(1, g);
@@ -116,5 +121,12 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson04;
-  return pg::kit::run_lesson<Impl>({4, "lessons/04_gpt", "a GPT", reference(), {}, checks(), demo}, argc, argv);
+  return pg::kit::run_lesson<Impl>({.number = 4,
+                                    .folder = "lessons/04_gpt",
+                                    .title = "a GPT",
+                                    .reference = reference(),
+                                    .checks = checks(),
+                                    .demo = demo,
+                                    .hunt = show_looking_back},
+                                   argc, argv);
 }
