@@ -7,7 +7,7 @@
 #   make web         the lessons as pages whose demonstrations run in a browser: build-web/site/index.html
 #   make watch LESSON=4   check on every save                       make format, make clean
 # For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, room DIR=… [CODE=… PORT=…],
-# collect DIR=… [LESSON=N], bundle DIR=…, answers FILE=….
+# collect DIR=… [LESSON=N], bundle DIR=…, answers FILE=…, mistakes DIR=….
 # CUDA=1 builds for GPUs with nvcc, CUDA=sim for the simulator (docs/SIMULATOR.md), in folders of their own.
 # NATIVE=0 builds for any CPU of this kind, CXX=clang++ with another compiler, JOBS=N with N compilers at once.
 CUDA ?=
@@ -21,8 +21,8 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons grpo core_demo web test bench doctor progress watch handout collect room bundle answers format clean setup \
-        configure FORCE
+.PHONY: all lessons grpo core_demo web test bench doctor progress watch handout collect room bundle answers mistakes format \
+        clean setup configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
 	@for folder in lessons/[0-9][0-9]_*; do \
@@ -69,6 +69,9 @@ handout:
 
 bundle:
 	@sh scripts/bundle.sh "$(DIR)"
+
+mistakes: configure
+	@sh scripts/mistakes.sh $(BUILD) $(JOBS) "$(DIR)"
 
 answers:
 	@sh scripts/answers.sh "$(FILE)"

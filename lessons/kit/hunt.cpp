@@ -18,18 +18,6 @@ namespace {
 
 std::string letter(size_t choice) { return std::string(1, static_cast<char>('a' + choice)); }
 
-// Where the curves of a training differ most from the engine's band, with the numbers of both.
-std::string picture_text(const Bands& curves, const Bands& engine) {
-  const Bands here = in_parts(curves), band = in_parts(engine);
-  const auto [curve, part, gap, seen] = difference(here, band, band);
-  if (curve.empty()) return "on this machine it is inside the engine's band";
-  const double value = here.at(curve).low[part];
-  return fmt::format("\"{}\", in its {} fifth: the engine has {:.3g} to {:.3g}, this training {}", curve,
-                     std::array{"first", "second", "third", "fourth", "last"}[part], band.at(curve).low[part],
-                     band.at(curve).high[part],
-                     value == kNotFinite ? "numbers that are not finite" : fmt::format("{:.3g}", value));
-}
-
 // The explanation after an answer: labels and texts.
 std::vector<std::pair<std::string, std::string>> explanation(const LessonEntry& lesson, Causes& causes,
                                                              const std::string& mistake, const std::string& picture) {
@@ -112,7 +100,8 @@ void ask(const LessonEntry& lesson, const Pictures& pictures, Causes& causes, co
     const bool right = given == truth;
     json["verdict"] = {{"right", right}, {"answer", given}, {"truth", truth}};
     demo.say("{}", right ? paint(Color::green, "Right.") : paint(Color::red, fmt::format("No: it is {}.", truth)));
-    for (const auto& [label, text] : explanation(lesson, causes, question.mistake, picture_text(curves, engine))) {
+    for (const auto& [label, text] :
+         explanation(lesson, causes, question.mistake, picture_text(in_parts(curves), in_parts(engine)))) {
       json["verdict"][label] = text;
       demo.item(padded(label, 9), text);
     }

@@ -58,6 +58,7 @@ int record_hunt(const LessonEntry& lesson, const MistakenLessons& mistaken) {
       const Bands picture = picture_of(wrong, kPictureSeeds);
       const Difference from = picture.empty() ? Difference{} : difference(picture, engine, engine);
       what = fmt::format("{} {}: {:.2f}", from.seen ? "seen in" : "not seen in", from.curve, from.gap);
+      check(!from.seen || !pictures.contains(row.name), "hunt: two mistakes have the name {}", row.name);
       if (from.seen) pictures[row.name] = picture;
     }
     fmt::print("{:<32}{}\n", row.name, what);

@@ -143,6 +143,10 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
 // if this machine cannot run the lesson.
 int run_mutants(const LessonEntry& plain, const MistakenLessons& mutants);
 
+// Prints the mistakes as a page (Markdown): what the check that finds each says, with its numbers, and what a training
+// shows, where hunt.csv has it. Returns 0.
+int print_mistakes(const LessonEntry& lesson, const MistakenLessons& mistaken);
+
 struct SaboteurRow {
   std::string piece, name;
 };
@@ -199,8 +203,9 @@ template <class Impl>
 int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
   const LessonEntry entry = entry_of(lesson, lesson.learner);
   if (Mutants<Impl>::all().empty()) return run_lesson(entry, argc, argv);
-  if (argc > 1 && std::string(argv[1]) == "saboteurs") return run_saboteurs(lesson);
-  if (argc > 2 && std::string(argv[1]) == "--challenge") set_challenge(std::stoull(argv[2]));
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (command == "saboteurs") return run_saboteurs(lesson);
+  if (command == "--challenge" && argc > 2) set_challenge(std::stoull(argv[2]));
   const bool hunts = std::find(argv + 1, argv + argc, std::string("hunt")) != argv + argc;
   MistakenLessons mutants;
   for (const Mutant<Impl>& mutant : Mutants<Impl>::all()) {
@@ -208,6 +213,7 @@ int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
     mutant.apply(wrong);
     mutants.emplace_back(mutant.row(), entry_of(lesson, wrong));
   }
+  if (command == "page") return print_mistakes(entry, mutants);
   return hunts ? run_lesson(entry_of(lesson, lesson.reference), argc, argv, mutants) : run_mutants(entry, mutants);
 }
 

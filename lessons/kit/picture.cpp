@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -67,6 +68,20 @@ Difference difference(const Bands& a, const Bands& b, const Bands& engine) {
     most.seen |= seen >= kSeenParts;
   }
   return most;
+}
+
+std::string picture_text(const Bands& training, const Bands& engine) {
+  const auto [curve, part, gap, seen] = difference(training, engine, engine);
+  if (curve.empty()) return "on this machine it is inside the engine's band";
+  const auto range = [part = part](const Band& band) {
+    const double low = band.low[part], high = band.high[part];
+    if (low == kNotFinite) return std::string("numbers that are not finite");
+    if (high == kNotFinite) return fmt::format("{:.3g} to numbers that are not finite", low);
+    return low == high ? fmt::format("{:.3g}", low) : fmt::format("{:.3g} to {:.3g}", low, high);
+  };
+  return fmt::format("\"{}\", in its {} fifth: the engine has {}, this training {}", curve,
+                     std::array{"first", "second", "third", "fourth", "last"}[part], range(engine.at(curve)),
+                     range(training.at(curve)));
 }
 
 Pictures read_pictures(const std::string& path) {

@@ -34,6 +34,9 @@ struct Difference {
 // All three in parts, and with the same curves. Throws Error for other curves.
 Difference difference(const Bands& a, const Bands& b, const Bands& engine);
 
+// That place in words, with the numbers of both; both are in parts.
+std::string picture_text(const Bands& training, const Bands& engine);
+
 // Reads and writes hunt.csv: the format of band.csv, with "mistake: curve" as the name of a curve.
 Pictures read_pictures(const std::string& path);
 void write_pictures(const std::string& path, const Pictures& pictures);
