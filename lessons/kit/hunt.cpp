@@ -155,10 +155,11 @@ int hunt_command(const LessonEntry& lesson, const MistakenLessons& mistaken, con
   const Pictures pictures = read_pictures(hunt_file(lesson));
   const HuntScore score = load_progress(progress_path()).lessons[lesson.number].hunt;
   if (options.list) {
+    const auto known = std::count_if(mistaken.begin(), mistaken.end(), [](const auto& m) { return !m.first.right(); });
     fmt::print("{}{}\n",
                wrapped(fmt::format("{} of the {} mistakes that the checks of lesson {} know change what its training "
                                    "shows: each is a question of {} hunt.",
-                                   pictures.size(), mistaken.size(), lesson.number, lesson.program())),
+                                   pictures.size(), known, lesson.number, lesson.program())),
                text_of(score));
     return 0;
   }

@@ -65,7 +65,7 @@ int record_hunt(const LessonEntry& lesson, const MistakenLessons& mistaken) {
     std::fflush(stdout);
   }
   write_pictures(hunt_file(lesson), pictures);
-  fmt::print("{} of {} in {}/hunt.csv\n", pictures.size(), mistaken.size(), lesson.folder);
+  fmt::print("{} pictures in {}/hunt.csv\n", pictures.size(), lesson.folder);
   return 0;
 }
 
