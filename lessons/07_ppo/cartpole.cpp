@@ -15,6 +15,16 @@ std::vector<double> thinned(std::vector<double> x) {
   return kit::thinned(x, 30);
 }
 
+// What an engineer looks at besides the returns.
+void watch(kit::Demo& demo, const Curve& curve) {
+  demo.watch("entropy in nats", curve.entropy);
+  demo.watch("explained variance", curve.explained_variance);
+  demo.watch("KL from the policy that acted", curve.kl);
+  demo.watch("share of clipped ratios", curve.clipped);
+  demo.watch("gradient norm", curve.gradient_norm);
+  demo.watch("value loss", curve.value_loss);
+}
+
 }  // namespace
 
 void show_first_step(kit::Demo& demo, const Impl& impl) {
@@ -81,6 +91,7 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
     if (seed == seeds[0]) {
       entropy = thinned(curve.entropy);
       explained = thinned(curve.explained_variance);
+      watch(demo, curve);
       series.x = curve.steps;
       series.y = curve.returns;
       if (seeds.size() > 1) series.low = series.high = series.y;

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
                                                    .title = "PPO",
                                                    .reference = reference(),
                                                    .checks = checks(),
-                                                   .demo = demo},
+                                                   .demo = demo,
+                                                   .hunt = show_cartpole},
                              argc, argv);
 }

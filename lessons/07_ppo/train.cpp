@@ -40,6 +40,10 @@ Curve train(rl::EnvTrainer& trainer) {
     curve.returns.push_back(report.episodes > 0 ? report.episode_return : 0);
     curve.entropy.push_back(report.entropy);
     curve.explained_variance.push_back(report.explained_variance);
+    curve.kl.push_back(report.k3);
+    curve.clipped.push_back(report.clip_low + report.clip_high);
+    curve.gradient_norm.push_back(report.grad_norm);
+    curve.value_loss.push_back(report.value_loss);
     curve.worst_first_ratio = std::max(curve.worst_first_ratio, report.first_ratio_error);
   }
   return curve;

@@ -13,7 +13,7 @@ void treat_truncation_as_end(rl::EnvFunctions& functions);  // gae sees truncate
 
 struct Curve {
   // One element per rollout. returns: mean of the last hundred episodes, 0 before the first episode ends.
-  std::vector<double> steps, returns, entropy, explained_variance;
+  std::vector<double> steps, returns, entropy, explained_variance, kl, clipped, gradient_norm, value_loss;
   double worst_first_ratio = 0;  // largest EnvReport::first_ratio_error of all updates
   double last() const { return returns.back(); }
   double mean() const;  // of the returns: measures both speed and level of learning
