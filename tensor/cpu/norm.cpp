@@ -53,7 +53,7 @@ void input_gradient(T* dx, const T* dy, const T* x, int64_t n, T mean, T rstd, c
     return w ? load_lanes(dy + i, m) * load_lanes(w + i, m) : load_lanes(dy + i, m);
   };
   const auto h = [=](int64_t i, int64_t m) { return (load_lanes(x + i, m) - mean) * rstd; };
-  const auto sums = sum_vectors<T, 2>(n, [=](int64_t i, int64_t m) {
+  const auto sums = sum_vectors<T, 2, 2>(n, [=](int64_t i, int64_t m) {
     const Vec<T> gi = g(i, m);
     return std::array{gi, gi * h(i, m)};
   });

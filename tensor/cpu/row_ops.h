@@ -50,10 +50,11 @@ inline void write_gradient(T* to, int64_t n, T beta, F gradient) {
 }
 
 // K sums at once: f(i, m) returns the K addends of elements i … i + m - 1, m at most Vec<T>::size.
-template <class T, size_t K, class F>
+// The order is that of kChains running vectors, 4 or 2: two keep two sums in the registers of AVX2.
+template <class T, size_t K, int kChains = 4, class F>
 std::array<double, K> sum_vectors(int64_t n, F f) {
   constexpr int64_t kLanes = Vec<T>::size, kWide = simd::kWide<T>;
-  constexpr int kParts = simd::kParts<T>, kChains = K == 1 ? 4 : 2;
+  constexpr int kParts = simd::kParts<T>;
   std::array<double, K> total{};
   for (int64_t i = 0; i < n;) {
     const int64_t end = std::min(n, i + kSumBlock * kWide);

@@ -171,7 +171,7 @@ void check_sums() {
     CAPTURE(n);
     const std::vector<T> copy(values.begin(), values.end());
     CHECK(cpu::sum_row(values.data(), n) == sum_in_order(copy, 4));
-    const auto twice = cpu::sum_vectors<T, 2>(n, [&](int64_t i, int64_t m) {
+    const auto twice = cpu::sum_vectors<T, 2, 2>(n, [&](int64_t i, int64_t m) {
       const auto v = cpu::load_lanes(values.data() + i, m);
       return std::array{v, -v};
     });
