@@ -10,6 +10,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/ci_steps.sh
+export POLICYGRAD_NUMBERS=1 # the numbers of the lessons' texts are those of the demonstrations (lessons/kit/README.md)
 if [ -d ../shared/data ] && [ -z "${POLICYGRAD_DATA:-}" ]; then
   POLICYGRAD_DATA=$(cd ../shared/data && pwd)
   export POLICYGRAD_DATA

@@ -170,14 +170,18 @@ asan_build() { # host code under both sanitizers; .cu files under the second and
   build build-asan $layer_tests sim_tests cuda_tests pg -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
 }
-# Checkpoints of a build for AVX2 have the bytes of this one's. bf16 differs where one instruction multiplies its pairs.
+# Checkpoints and demonstrations of a build for AVX2 have the bytes of this one's. bf16 differs where one instruction multiplies its pairs.
 avx2_bits() {
   if ! grep -qw avx512f /proc/cpuinfo; then
     printf 'skipped: no AVX-512 on this machine\n0 passed, 0 failed, 1 skipped\n'
     return
   fi
-  build build-avx2 pg -- -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=OFF -DCMAKE_CXX_FLAGS=-march=x86-64-v3 &&
-    sh tools/same_runs.sh build/pg build-avx2/pg bf16
+  build build-avx2 pg lesson3 lesson6 lesson7 lesson9 -- -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=OFF \
+    -DCMAKE_CXX_FLAGS=-march=x86-64-v3 && sh tools/same_runs.sh build/pg build-avx2/pg bf16 || return 1
+  for lesson in lesson3 lesson6 lesson7 lesson9; do
+    for folder in build build-avx2; do $folder/$lesson --plain | sed '/^[0-9.]* s\. Now read/,$d' >$folder/$lesson.txt; done
+    cmp build/$lesson.txt build-avx2/$lesson.txt || return 1
+  done
 }
 web_pages() {
   sh tools/web/build.sh "$jobs" && node tests/web/pages.js build-web/site && node tests/web/editing.js build-web/site &&
