@@ -69,6 +69,15 @@ function demonstration() {
   });
 }
 
+// A term unfolds what the glossary says of it.
+document.addEventListener("click", ({target}) => {
+  const button = target.closest?.("button.term");
+  if (!button) return;
+  const meaning = button.nextElementSibling;
+  meaning.hidden = !meaning.hidden;
+  button.setAttribute("aria-expanded", String(!meaning.hidden));
+});
+
 function chooseTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "dark" : "light";

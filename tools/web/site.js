@@ -70,6 +70,17 @@ function pageOf(link) {
   return /GLOSSARY\.md(#.*)?$/.test(link) ? "glossary.html" : "";
 }
 
+// What the glossary says of each of its terms.
+const kGlossary = new Map([...read("docs/GLOSSARY.md").matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].flatMap(
+    ([, terms, meaning]) => terms.split(", ").map((term) => [term.replace(/ \(.*/, ""), meaning.replaceAll("`", "")])));
+// A bold word of a text, which unfolds what the glossary says.
+function term(bold, word) {
+  const meaning = kGlossary.get(word) ?? kGlossary.get(word.replace(/s$/, ""));
+  if (!meaning) return bold;
+  return `<button type="button" class="term" aria-expanded="false">${word}</button>` +
+      `<span class="meaning" hidden> (${escaped(meaning)})</span>`;
+}
+
 // The name that GitHub gives a heading, for links to it.
 const anchorOf = (heading) => heading.replace(/<[^>]*>/g, "")
                                   .replace(/&[a-z]+;/g, "")
@@ -91,6 +102,7 @@ function html(markdown, exercise = null) {
       .replace(
           /\.\/lesson\d+ check (\d\d\.\d+)/g,
           (command, id) => (ids.has(id) ? `<a href="#check-${id}">${command}</a>` : command))
+      .replace(/<strong>([^<]+)<\/strong>/g, term)
       .replace(/<table>/g, "<div class=\"scroll\" tabindex=\"0\"><table>")
       .replace(/<\/table>/g, "</table></div>")
       .replace(/<pre>/g, "<pre class=\"block\" tabindex=\"0\">");
