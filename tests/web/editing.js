@@ -105,6 +105,27 @@ async function ownDemonstration() {
   count.check(/all hold/.test(seen.ran), `with my functions: ${seen.ran}`);
 }
 
+// A demonstration that is paused, shown step by step, and then to its end.
+async function steps() {
+  const {seen, errors} = await open(site, "lesson2.html", 1280, kSeconds, `
+    const items = document.getElementById("items"), click = (id) => document.getElementById(id).click();
+    const wait = () => new Promise((resolve) => setTimeout(resolve, 1500));
+    const counts = [];
+    for (let i = 0; i < 3; ++i) {
+      click("step");
+      await until(() => items.children.length > (counts.at(-1) ?? 0));
+      await wait();
+      counts.push(items.children.length);
+    }
+    click("pause");
+    await until(() => document.documentElement.dataset.ran);
+    return {counts, all: items.children.length, ran: document.documentElement.dataset.ran};`);
+  count.check(errors.length === 0 && seen && !seen.error, `steps: ${seen?.error ?? errors[0] ?? "no end"}`);
+  if (!seen || seen.error) return;
+  count.check(seen.counts.every((n, i) => n < seen.all && n > (seen.counts[i - 1] ?? 0)), `steps: ${seen.counts}`);
+  count.check(/all hold/.test(seen.ran), `after steps: ${seen.ran}`);
+}
+
 // Keys, the buttons, and a text that another program left under our name.
 async function keysAndButtons() {
   const seen = await visit("lesson2.html#check-02.2", 1280, `
@@ -188,6 +209,7 @@ async function memory() {
   }
   await wrongTexts();
   await ownDemonstration();
+  await steps();
   await keysAndButtons();
   await memory();
   count.end();

@@ -25,11 +25,44 @@ class Items {
   }
 }
 
+const kBeside = ["ready", "heading", "text", "block"];  // what a step shows together with what comes next
+// What the program sends, held back while a reader pauses. A step shows it up to the next claim, plot or table.
+class Pace {
+  constructor(pauseButton, stepButton, begin) {
+    Object.assign(this, {pauseButton, waiting: [], paused: false, steps: 0, show: () => {}});
+    pauseButton.addEventListener("click", () => this.pause(!this.paused));
+    stepButton.addEventListener("click", () => {
+      this.pause(true);
+      ++this.steps;
+      begin();
+      this.flow();
+    });
+  }
+  pause(on) {
+    this.paused = on;
+    this.steps = 0;
+    this.pauseButton.textContent = on ? "Go on" : "Pause";
+    this.flow();
+  }
+  take(item) {
+    this.waiting.push(item);
+    this.flow();
+  }
+  flow() {
+    while (this.waiting.length > 0 && (!this.paused || this.steps > 0)) {
+      const item = this.waiting.shift();
+      if (this.steps > 0 && !kBeside.includes(item.type)) --this.steps;
+      this.show(item);
+    }
+  }
+}
+
 function demonstration() {
   const button = (id) => document.getElementById(id), run = button("run"), stop = button("stop"), full = button("full");
   const status = button("status"), box = button("items");
   const mine = button("mine"), inputs = [run, full, mine];
   let program = null, begin = 0, clock = 0;
+  const pace = new Pace(button("pause"), button("step"), () => program || start());
   const end = (text) => {
     program?.end();
     program = null;
@@ -42,7 +75,12 @@ function demonstration() {
   };
   stop.addEventListener("click", () => end("stopped"));
   run.addEventListener("click", () => {
+    pace.pause(false);
+    start();
+  });
+  const start = () => {
     replace(box);
+    pace.waiting = [];
     const items = new Items(box), own = mine.checked && !mine.disabled;
     let doing = "";
     begin = performance.now();
@@ -52,10 +90,9 @@ function demonstration() {
     const tick = () => (status.textContent = `${((performance.now() - begin) / 1000).toFixed(0)} s ${doing}`);
     clock = setInterval(tick, 250);
     tick();
-    program = new Program((item) => {
-      if (item.type === "status") {
-        doing = item.text;
-      } else if (item.type === "error" || item.type === "unreadable") {
+    program = new Program((item) => item.type === "status" ? (doing = item.text) : pace.take(item));
+    pace.show = (item) => {
+      if (item.type === "error" || item.type === "unreadable") {
         end(`The program stopped: ${item.text}`);
       } else if (item.type === "end") {
         end(`${plural(items.claims, "claim")}, ${items.failed ? items.failed + " failed" : "all hold"}; ` +
@@ -63,10 +100,10 @@ function demonstration() {
       } else {
         items.show(item);
       }
-    });
+    };
     const words = [...(own ? ["mine"] : []), "--events", ...(full.checked ? ["--full"] : [])];
     program.run(words, own ? loadEntry(globalThis.policygradExercise.number).code : null);
-  });
+  };
 }
 
 // A term unfolds what the glossary says of it.

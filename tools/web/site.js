@@ -143,6 +143,7 @@ const kPanel = `<div id="panel"><p id="halves" class="row"></p>
 <section id="demo" aria-labelledby="demo-title">
 <h2 id="demo-title">The demonstration, computed here</h2>
 <p class="controls"><button type="button" id="run">Run</button> <button type="button" id="stop" disabled>Stop</button>
+<button type="button" id="pause">Pause</button> <button type="button" id="step">One step</button>
 <label><input type="checkbox" id="full"> long version</label>
 <label hidden><input type="checkbox" id="mine" disabled> with my functions</label>
 <span id="status" role="status" class="muted"></span></p>
