@@ -5,7 +5,8 @@
 #include <emscripten/bind.h>
 
 EMSCRIPTEN_BINDINGS(microscope) {
-  emscripten::function("microscope", +[](const std::string& request) { return pg::web::microscope(request); });
+  emscripten::function(
+      "microscope", +[](const std::string& request) { return pg::web::microscope(request); });
 }
 int main() {}
 #else
