@@ -76,6 +76,9 @@ async function wrongTexts() {
     write("}}}}}} not code");
     result.braces = await check();
     write(E.stub + "while (true) {}");
+    result.outside = await check();
+    write(E.stub);
+    result.then = await check();
     return result;`);
   if (!seen) return;
   const others = kStates(seen.after).split(" ");
@@ -87,6 +90,8 @@ async function wrongTexts() {
   count.check(/1 wrong/.test(seen.deep), `a recursion without an end: ${seen.deep}`);
   count.check(/line 0/.test(seen.printed) && /more lines/.test(seen.printed), "print() shows its lines, and not all");
   count.check(/ok, \d+ wrong, 0 to do/.test(seen.empty), `an empty text: ${seen.empty}`);
+  count.check(/outside of the functions: no end/.test(seen.outside), `a loop outside: ${seen.outside}`);
+  count.check(/0 ok, 0 wrong/.test(seen.then), `after it: ${seen.then}`);
   count.check(/SyntaxError/.test(seen.braces), `closing braces: ${seen.braces}`);
 }
 

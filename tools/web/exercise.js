@@ -174,20 +174,25 @@ class Exercise {
   start() {
     this.button.disabled = true;
     this.running = {id: ""};
+    if (this.program.ready) this.limit();
     this.program.run(["check", "--events", "--no-fork", ...this.left], this.code);
+  }
+  // From now on the check, or the text before the first, has its time.
+  limit() {
+    clearTimeout(this.clock);
+    const end = () => this.broken(
+        `no end after ${kSecondsOfCheck} seconds`, "a loop that never ends, or one that does far too much work");
+    this.clock = setTimeout(end, 1000 * kSecondsOfCheck);
   }
   receive(item) {
     const row = this.rows.get(item.id ?? this.running?.id);
     if (item.type === "ready") {
       replace(this.names, item.operations.join("   "));
+      if (this.running) this.limit();
     } else if (item.type === "checking") {
       this.running = {id: item.id};
       row.begin();
-      clearTimeout(this.clock);
-      this.clock = setTimeout(
-          () => this.broken(
-              `no end after ${kSecondsOfCheck} seconds`, "a loop that never ends, or one that does far too much work"),
-          1000 * kSecondsOfCheck);
+      this.limit();
     } else if (item.type === "printed") {
       row?.print(item.text);
     } else if (item.type === "check") {
@@ -206,7 +211,7 @@ class Exercise {
   broken(got, diagnosis) {
     if (!this.running) return this.say(`The program stopped: ${got}`);
     const id = this.running.id;
-    if (!id) return this.finish(`The program stopped: ${got}`);
+    if (!id) return this.finish(`The text outside of the functions: ${got}`);
     clearTimeout(this.clock);
     this.rows.get(id).end({state: "WRONG", input: "the call itself", got, want: "a result", diagnosis});
     this.left.shift();
