@@ -17,7 +17,7 @@ const kVisit = `
 (async () => {
   const names = fs.readdirSync(site).filter((name) => /^[a-z0-9]+\.html$/.test(name));
   for (const name of names) {
-    const runs = fs.existsSync(path.join(site, name.replace(".html", ".program.js")));
+    const runs = name.startsWith("lesson") && fs.existsSync(path.join(site, name.replace(".html", ".program.js")));
     for (const width of runs ? kWidths.slice(0, 1) : kWidths) {
       const picture = pictures && path.join(pictures, `${name}_${width}.png`);
       const {seen, errors} = await open(site, name, width, kSeconds, kVisit, {picture});
