@@ -180,7 +180,14 @@ void Microscope::load(const Json& file) {
       return all[k];
     }));
   }
-  read.scores_ = sum(batch.reward, {1}).view_reshape({static_cast<int64_t>(groups), batch.samples});
+  read.scored_.samples = batch.samples;
+  for (size_t b = 0; b < responses.size(); ++b) {
+    Score& score = read.scored_.responses.emplace_back().score;
+    score.reward = responses[b]["score"].get<double>();
+    for (size_t k = 0; k < batch.parts.size(); ++k) {
+      score.parts.emplace_back(batch.part_names[k], batch.parts[k].to_vector()[b]);
+    }
+  }
   read.algorithm_ = member(file, "algorithm", "step file: algorithm").text();
   if (const Json* fields = file.find("fields")) fields->get_to(read.fields_);
   read.longest_ = file["longest"].get<double>();
@@ -251,7 +258,7 @@ Json Microscope::examine(const Json& request) const {
   if (a.kl.in_reward)
     b.reward = a.kl.subtract(b.reward, {b.old_log_prob, b.ref_log_prob, b.old_log_prob, {}, b.mask}, beta);
   if (a.dynamic_sampling) {
-    const Tensor signal = rl::groups_with_signal(scores_).view_reshape({-1, 1});
+    const Tensor signal = rl::groups_with_signal(scored_, a).view_reshape({-1, 1});
     b.signal = contiguous(expand(signal, {signal.size(0), b.samples})).view_reshape({b.size(), 1});
   }
   rl::MovingBaseline moving(a.baseline_decay);

@@ -9,6 +9,7 @@
 
 #include "rl/methods/algorithm.h"
 #include "rl/methods/batch.h"
+#include "rl/text/experience.h"
 #include "tensor/base/json.h"
 
 namespace pg::web {
@@ -37,7 +38,7 @@ class Microscope {
  private:
   rl::Batch batch_;                // reward is that before a KL is subtracted
   std::vector<Tensor> log_probs_;  // [k]: after k optimizer steps, f64 [B, T]
-  Tensor scores_;                  // [P, G]
+  rl::Experience scored_;          // of each response its score alone, for the groups that have a signal
   std::string algorithm_;
   std::map<std::string, std::string> fields_;  // of that algorithm in the recorded run
   double longest_ = 0;                         // tokens that a response may have
