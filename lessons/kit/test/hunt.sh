@@ -34,6 +34,8 @@ scored() { # scored ANSWERED RIGHT STREAK BEST
 truth() { "$mutants" hunt --seed "$1" --json --answer a | sed 's/.*"truth":"\([a-e]\)".*/\1/'; }
 other() { [ "$1" = a ] && echo b || echo a; }
 
+for seed in -1 0 x 1000001; do expect 64 "$mutants" hunt --seed $seed; done
+
 # Without a terminal and without --answer the question is all, and nothing is counted. --json prints one object.
 expect 0 "$mutants" hunt --seed 3
 says 'Which mistake is it?'
