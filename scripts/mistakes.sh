@@ -1,7 +1,7 @@
 #!/bin/sh
-# mistakes.sh BUILD JOBS DIR: writes a page (Markdown) per lesson to DIR, and README.md that lists them: each known
-# mistake, what the check that finds it says with its numbers, and what a training shows. The pages are what the
-# programs lessonN_mutants print, which are built first.
+# mistakes.sh BUILD JOBS DIR: writes a page (Markdown) per lesson to DIR, and README.md that lists them. DIR is new, empty
+# or has pages that this script wrote before. A page has each known mistake, what the check that finds it says with its
+# numbers, and what a training shows. The pages are what the programs lessonN_mutants print, which are built first.
 set -eu
 build=$1
 jobs=$2
@@ -10,6 +10,12 @@ to=${3:-}
 case $to in /*) ;; *) to=$PWD/$to ;; esac
 cd "$(dirname "$0")/.."
 ls lessons/[0-9][0-9]_*/mutants* >/dev/null 2>&1 || { echo 'mistakes: a handout has no table of mistakes' >&2; exit 1; }
+# shellcheck disable=SC2016  # Markdown
+made='Made by `make mistakes` from the tables that the checks of the lessons are tested with.'
+if [ -n "$(ls -A "$to" 2>/dev/null)" ] && ! grep -qF "$made" "$to/README.md" 2>/dev/null; then
+  echo "mistakes: $to has other files, which would be lost: choose a new folder" >&2
+  exit 1
+fi
 mkdir -p "$to"
 index=$(mktemp)
 trap 'rm -f "$index"' EXIT
@@ -27,8 +33,7 @@ for folder in lessons/[0-9][0-9]_*; do
 done
 {
   printf '# %s mistakes\n\n' "$all"
-  # shellcheck disable=SC2016  # Markdown
-  printf 'Made by `make mistakes` from the tables that the checks of the lessons are tested with.\n\n'
+  printf '%s\n\n' "$made"
   printf '| lesson | mistakes |\n|---|---|\n'
   cat "$index"
 } >"$to/README.md"

@@ -42,6 +42,11 @@ if ls "$source"/lessons/[0-9]*/answers.h >/dev/null 2>&1; then
   says 'make answers FILE='
   expect 1 sh "$source/scripts/answers.sh" "$work"
   says 'is a folder'
+  mkdir "$work/theirs"
+  echo mine >"$work/theirs/README.md"
+  expect 1 sh "$source/scripts/mistakes.sh" build 1 "$work/theirs"
+  says 'choose a new folder'
+  [ "$(cat "$work/theirs/README.md")" = mine ] || fail 'a README.md of the folder was overwritten'
 fi
 
 for tool in sha256sum dpkg-deb; do
