@@ -75,9 +75,11 @@ class Graph {
 // Fits y = w·x to the points (1, 2) and (2, 4) by four steps of gradient descent from w = 0.
 void show_line(kit::Demo& demo, const Impl& impl) {
   demo.heading("A line, fitted in four steps");
+  const double lr = demo.setting("line_lr");
   demo.say(
       "One parameter w, two points: x = 1, y = 2 and x = 2, y = 4. The loss is the mean of (w·x - y)². Each step is "
-      "w = w - 0.1 · dL/dw, and dL/dw comes from the tape.");
+      "w = w - {:g} · dL/dw, and dL/dw comes from the tape.",
+      lr);
   const Tensor x = Tensor::from(std::vector<double>{1, 2}, {2}), y = Tensor::from(std::vector<double>{2, 4}, {2});
   const Tensor w = Tensor::scalar(0, f64).set_requires_grad();
   demo.line("{:>4}{:>8}{:>12}{:>10}{:>10}", "step", "w", "loss L", "dL/dw", "next w");
@@ -85,7 +87,7 @@ void show_line(kit::Demo& demo, const Impl& impl) {
     const Tensor error = w * x - y, loss = pg::mean(impl.mul(error, error));
     backward(loss);
     const double before = w.item(), slope = w.grad().item();
-    w.data<double>()[0] -= 0.1 * slope;
+    w.data<double>()[0] -= lr * slope;
     w.zero_grad();
     demo.line("{:>4}{:>8.4g}{:>12.5g}{:>10.4g}{:>10.4g}", step, before, loss.item(), slope, w.item());
   }
@@ -176,8 +178,8 @@ struct Moons {
   Tensor y() const { return Tensor::from(labels, {n, 1}); }
 };
 
-// Two interleaved half circles with noise. The upper one has label 0, the lower one has label 1.
-Moons two_moons(int64_t n, uint64_t seed) {
+// Two interleaved half circles with noise of this std. The upper one has label 0, the lower one has label 1.
+Moons two_moons(int64_t n, double noise, uint64_t seed) {
   Generator random(seed);
   Moons moons;
   moons.n = n;
@@ -185,20 +187,20 @@ Moons two_moons(int64_t n, uint64_t seed) {
     const bool lower = i % 2;
     const double angle = std::numbers::pi * random.uniform();
     const double x = lower ? 1 - std::cos(angle) : std::cos(angle), y = lower ? 0.5 - std::sin(angle) : std::sin(angle);
-    moons.points.push_back(x + 0.1 * random.normal());
-    moons.points.push_back(y + 0.1 * random.normal());
+    moons.points.push_back(x + noise * random.normal());
+    moons.points.push_back(y + noise * random.normal());
     moons.labels.push_back(lower);
   }
   return moons;
 }
 
-// A network 2 → 16 → 16 → 1 with tanh, built from the lesson's four ops.
+// A network 2 → width → width → 1 with tanh, built from the lesson's four ops.
 struct Network {
-  Network(const Impl& ops, uint64_t seed) : impl(ops) {
+  Network(const Impl& ops, int64_t width, uint64_t seed) : impl(ops) {
     Generator random(seed);
-    constexpr int64_t kSizes[] = {2, 16, 16, 1};
+    const int64_t sizes[] = {2, width, width, 1};
     for (int layer = 0; layer < 3; ++layer) {
-      const int64_t in = kSizes[layer], out = kSizes[layer + 1];
+      const int64_t in = sizes[layer], out = sizes[layer + 1];
       parameters.push_back(Tensor::normal({in, out}, 0, 1 / std::sqrt(static_cast<double>(in)), random, f64));
       parameters.push_back(Tensor::zeros({out}, f64));
     }
@@ -265,28 +267,30 @@ std::string decision_map(const Network& network, const Moons& moons) {
 
 void show_moons(kit::Demo& demo, const Impl& impl) {
   demo.heading("An MLP learns two moons");
-  const Moons moons = two_moons(200, 11), fresh = two_moons(400, 12);
+  const double noise = demo.setting("noise"), lr = demo.setting("lr");
+  const int64_t width = demo.whole("width");
+  const Moons moons = two_moons(200, noise, 11), fresh = two_moons(400, noise, 12);
   const int steps = demo.full() ? 1500 : 300;
   const std::vector<uint64_t> seeds = demo.seeds(10);
   std::vector<Network> networks;
   std::vector<std::vector<double>> losses;
   for (const uint64_t seed : seeds) {
-    networks.emplace_back(impl, 99 + seed);
+    networks.emplace_back(impl, width, 99 + seed);
     losses.emplace_back();
     const Tensor x = moons.x(), y = moons.y();
     demo.status(fmt::format("seed {} of {} ...", seed, seeds.size()));
-    for (int step = 0; step < steps; ++step) losses.back().push_back(networks.back().step(x, y, 0.2));
+    for (int step = 0; step < steps; ++step) losses.back().push_back(networks.back().step(x, y, lr));
   }
   double worst_loss = 0;
   for (const auto& loss : losses) worst_loss = std::max(worst_loss, loss.back());
   demo.say(
-      "{} points on two half circles, label o or x. A network 2-16-16-1 made of mul, tanh, matmul and add, {} "
-      "steps of gradient descent. The loss is in nats; a probability of 0.5 has 0.693.",
-      moons.n, steps);
-  demo.show(kit::line_plot({demo.on_band({.name = "loss of seed 1", .y = losses[0]})},
+      "{} points on two half circles, label o or x. A network 2-{}-{}-1 made of mul, tanh, matmul and add, "
+      "{} steps of gradient descent. The loss is in nats; a probability of 0.5 has 0.693.",
+      moons.n, width, width, steps);
+  demo.show(kit::line_plot({demo.on_band({.name = "loss of the first seed", .y = losses[0]})},
                            {.x_label = "step", .height = 12, .log_y = true}));
   demo.gap();
-  demo.say("The network of seed 1 at every point of the plane ({}), with the points it learned from:",
+  demo.say("The network of the first seed at every point of the plane ({}), with the points it learned from:",
            kit::style().color ? "blue: o, red: x" : "light: o, dark: x");
   demo.show(decision_map(networks[0], moons));
   demo.gap();
@@ -309,5 +313,16 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson02;
-  return pg::kit::run_lesson<Impl>({2, "lessons/02_autograd", "the tape", reference(), {}, checks(), demo}, argc, argv);
+  return pg::kit::run_lesson<Impl>({.number = 2,
+                                    .folder = "lessons/02_autograd",
+                                    .title = "the tape",
+                                    .reference = reference(),
+                                    .checks = checks(),
+                                    .demo = demo,
+                                    .settings = {pg::kit::seed_setting(),
+                                                 {"line_lr", 0.1, 0.001, 1, "learning rate of the line"},
+                                                 {"lr", 0.2, 0.001, 5, "learning rate of the network"},
+                                                 {"width", 16, 1, 64, "units in each hidden layer", true},
+                                                 {"noise", 0.1, 0, 0.6, "std of the noise of the points"}}},
+                                   argc, argv);
 }

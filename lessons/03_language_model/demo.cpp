@@ -61,14 +61,14 @@ double show_bigrams(kit::Demo& demo, const Impl& impl, const Text& text) {
 // Predicts from the kContext previous characters: one embedding each, then one hidden layer. It is f64, because the
 // exercise functions are.
 struct Mlp : Module {
-  static constexpr int64_t kContext = 8, kEmbedding = 12, kHidden = 128;
+  static constexpr int64_t kContext = 8, kEmbedding = 12;
   Embedding characters;
   Linear hidden, out;
 
-  Mlp(int64_t v, Generator& g)
+  Mlp(int64_t v, int64_t width, Generator& g)
       : characters(v, kEmbedding, {g, f64}),
-        hidden(kContext * kEmbedding, kHidden, true, {g, f64}),
-        out(kHidden, v, true, {g, f64}) {}
+        hidden(kContext * kEmbedding, width, true, {g, f64}),
+        out(width, v, true, {g, f64}) {}
   void visit(Visitor& visitor) override {
     visitor("characters", characters);
     visitor("hidden", hidden);
@@ -119,7 +119,7 @@ double validation_loss(const Mlp& model, const std::vector<int32_t>& text) {
 struct Run {
   std::vector<double> steps, losses, gradient_norm, weight_norm;
 };
-Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& g) {
+Run train(const Impl& impl, Mlp& model, const Text& text, int steps, double most, Generator& g) {
   ParamSlab slab(model);
   const Tensor m = slab.zeros(), v = slab.zeros();
   Run run;
@@ -128,7 +128,7 @@ Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& 
     slab.zero_grad();
     backward(loss_of(impl, model(e.ids), e.targets));
     run.gradient_norm.push_back(grad_norm(slab));
-    const double lr = 0.01 * std::min(1.0, 2.0 * (steps - step + 1) / steps);  // constant, then linear decay to 0
+    const double lr = most * std::min(1.0, 2.0 * (steps - step + 1) / steps);  // constant, then linear decay to 0
     impl.adamw(slab.params().data<double>(), slab.grads().data<double>(), m.data<double>(), v.data<double>(),
                {.lr = lr,
                 .beta1 = 0.9,
@@ -177,16 +177,16 @@ void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram
   std::vector<Run> runs;
   for (const uint64_t seed : seeds) {
     Generator g(299 + seed);
-    models.emplace_back(text.v(), g);
+    models.emplace_back(text.v(), demo.whole("width"), g);
     demo.status(fmt::format("seed {} of {} ...", seed, seeds.size()));
-    runs.push_back(train(impl, models.back(), text, steps, g));
+    runs.push_back(train(impl, models.back(), text, steps, demo.setting("lr"), g));
   }
   const kit::Series series =
-      demo.on_band({.name = "validation loss of seed 1", .y = runs[0].losses, .x = runs[0].steps});
+      demo.on_band({.name = "validation loss of the first seed", .y = runs[0].losses, .x = runs[0].steps});
   demo.watch("gradient norm", runs[0].gradient_norm);
   demo.watch("norm of the weights", runs[0].weight_norm);
   demo.say("Embeddings of the last {} characters, {} hidden units, {} parameters, {} steps of 64 examples:",
-           Mlp::kContext, Mlp::kHidden, count_parameters(models[0]), steps);
+           Mlp::kContext, demo.whole("width"), count_parameters(models[0]), steps);
   demo.show(kit::line_plot({series}, {.x_label = "step", .y_label = "nats per character", .height = 10}));
   demo.gap();
 
@@ -205,11 +205,14 @@ void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram
 
   demo.heading("Letting it speak");
   demo.say("The same network, five ways to choose the next character (/ is the end of a line):");
-  const std::pair<const char*, SampleOptions> ways[] = {{"temperature 0.3", {.temperature = 0.3}},
-                                                        {"temperature 1", {}},
-                                                        {"temperature 1.7", {.temperature = 1.7}},
-                                                        {"1.7 with top-k 3", {.temperature = 1.7, .top_k = 3}},
-                                                        {"1.7 with top-p 0.8", {.temperature = 1.7, .top_p = 0.8}}};
+  const double hot = demo.setting("temperature"), p = demo.setting("top_p");
+  const int64_t k = demo.whole("top_k");
+  const std::pair<std::string, SampleOptions> ways[] = {
+      {"temperature 0.3", {.temperature = 0.3}},
+      {"temperature 1", {}},
+      {fmt::format("temperature {:g}", hot), {.temperature = hot}},
+      {fmt::format("{:g} with top-k {}", hot, k), {.temperature = hot, .top_k = k}},
+      {fmt::format("{:g} with top-p {:g}", hot, p), {.temperature = hot, .top_p = p}}};
   for (const auto& [name, options] : ways) {
     const std::string words = speak(impl, models[0], text, options, 45);
     demo.line("{:<19}{}", name, words);
@@ -242,5 +245,17 @@ void demo(kit::Demo& demo, const Impl& impl) {
 int main(int argc, char** argv) {
   using namespace pg::lesson03;
   return pg::kit::run_lesson<Impl>(
-      {3, "lessons/03_language_model", "a language model", reference(), {}, checks(), demo}, argc, argv);
+      {.number = 3,
+       .folder = "lessons/03_language_model",
+       .title = "a language model",
+       .reference = reference(),
+       .checks = checks(),
+       .demo = demo,
+       .settings = {pg::kit::seed_setting(),
+                    {"lr", 0.01, 0.0001, 1, "learning rate of AdamW"},
+                    {"width", 128, 1, 512, "hidden units", true},
+                    {"temperature", 1.7, 0.05, 5, "temperature of the last three ways to choose a character"},
+                    {"top_k", 3, 1, 27, "characters that top-k keeps", true},
+                    {"top_p", 0.8, 0.01, 1, "probability that top-p keeps"}}},
+      argc, argv);
 }

@@ -121,12 +121,19 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson04;
-  return pg::kit::run_lesson<Impl>({.number = 4,
-                                    .folder = "lessons/04_gpt",
-                                    .title = "a GPT",
-                                    .reference = reference(),
-                                    .checks = checks(),
-                                    .demo = demo,
-                                    .hunt = show_looking_back},
-                                   argc, argv);
+  return pg::kit::run_lesson<Impl>(
+      {.number = 4,
+       .folder = "lessons/04_gpt",
+       .title = "a GPT",
+       .reference = reference(),
+       .checks = checks(),
+       .demo = demo,
+       .hunt = show_looking_back,
+       .settings = {pg::kit::seed_setting(),
+                    {"lr", 0.002, 0.0001, 0.1, "learning rate of the GPT (half with --full)"},
+                    {"layers", 2, 1, 6, "layers (two more with --full)", true},
+                    {"heads", 4, 1, 8, "heads in each layer", true},
+                    {"head_size", 32, 4, 64, "channels of each head", true},
+                    {"temperature", 0.8, 0.05, 3, "temperature of what it writes"}}},
+      argc, argv);
 }

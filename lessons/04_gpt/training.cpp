@@ -28,10 +28,11 @@ TokenBatch to_tensors(const Windows& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
 }
 
-std::string speak(Transformer& model, const CharTokenizer& tokenizer, const std::string& prompt, int64_t length) {
+std::string speak(Transformer& model, const CharTokenizer& tokenizer, const std::string& prompt, double temperature,
+                  int64_t length) {
   GenerateOptions options;
   options.max_new_tokens = length;
-  options.sampling.temperature = 0.8;
+  options.sampling.temperature = temperature;
   options.slide = true;
   options.seed = 7;
   return prompt + tokenizer.decode(generate(model, {tokenizer.encode(prompt)}, options)[0].tokens);
@@ -96,7 +97,10 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
 
   TransformerConfig config = kModel;
   config.vocab_size = tokenizer.vocab_size();
-  if (!demo.full()) config.n_layer = kShortLayers;
+  config.n_layer = demo.whole("layers") + (demo.full() ? kModel.n_layer - kShortLayers : 0);
+  config.n_head = demo.whole("heads");
+  config.n_embd = config.n_head * demo.whole("head_size");
+  config.in_proj_std *= std::sqrt(static_cast<double>(kModel.n_embd) / static_cast<double>(config.n_embd));
   const uint64_t seed = 1336 + demo.seeds(1)[0];
   Generator generator(seed);
   Transformer model(config, generator);
@@ -104,7 +108,7 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
   TrainConfig train;
   train.seed = seed;
   train.max_steps = demo.full() ? kSteps : kShortSteps;
-  const double lr = demo.full() ? kLr : kShortLr;
+  const double lr = demo.setting("lr") * (demo.full() ? kLr / kShortLr : 1), temperature = demo.setting("temperature");
   train.schedule = {.lr = lr,
                     .min_lr = lr / 10,
                     .warmup_steps = demo.full() ? kWarmup : kShortWarmup,
@@ -152,7 +156,7 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
     if (step == 0) first_loss = validation.y.back();
     if (step == 0 || step == train.eval_interval * 3) {
       demo.say("After {} steps (validation loss {:.2f}) it writes:", step, validation.y.back());
-      show_text(demo, speak(model, tokenizer, prompt, 120));
+      show_text(demo, speak(model, tokenizer, prompt, temperature, 120));
     }
     evaluating += wall_seconds() - begin;
   };
@@ -160,7 +164,7 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
   const double took = wall_seconds() - start - evaluating;
   const double final_loss = validate(windows);
   demo.say("And after {} steps:", train.max_steps);
-  show_text(demo, speak(model, tokenizer, prompt, demo.full() ? 500 : 240));
+  show_text(demo, speak(model, tokenizer, prompt, temperature, demo.full() ? 500 : 240));
   demo.show(kit::line_plot({demo.on_band(losses), demo.on_band(validation)},
                            {.x_label = "step", .y_label = "nats per character", .height = 14}));
   demo.gap();

@@ -62,9 +62,9 @@ struct Spread {
     return sum;
   }
 };
-Spread spread(const Impl& impl, bool with_baseline, int batches) {
+Spread spread(const Impl& impl, bool with_baseline, double decay, int batches) {
   Generator g(61);
-  Baseline baseline;
+  Baseline baseline{.decay = decay};
   Spread s{std::vector<double>(kArms, 0), std::vector<double>(kArms, 0)};
   if (with_baseline) estimate(impl, kStart, &baseline, g);  // the baseline is 0 for the first batch
   std::vector<double> squares(kArms, 0);
@@ -82,14 +82,14 @@ Spread spread(const Impl& impl, bool with_baseline, int batches) {
 }
 
 // Probability of the best arm along 150 steps of gradient ascent.
-std::vector<double> learn(const Impl& impl, bool with_baseline, uint64_t seed) {
+std::vector<double> learn(const Impl& impl, bool with_baseline, double decay, double lr, uint64_t seed) {
   Generator g(seed);
-  Baseline baseline;
+  Baseline baseline{.decay = decay};
   std::vector<double> logits = kStart, curve;
   for (int step = 0; step < 150; ++step) {
     curve.push_back(probabilities(logits)[2]);
     const auto gradient = estimate(impl, logits, with_baseline ? &baseline : nullptr, g);
-    for (size_t a = 0; a < logits.size(); ++a) logits[a] += 0.3 * gradient[a];
+    for (size_t a = 0; a < logits.size(); ++a) logits[a] += lr * gradient[a];
   }
   return curve;
 }
@@ -97,7 +97,8 @@ std::vector<double> learn(const Impl& impl, bool with_baseline, uint64_t seed) {
 // The probability of the best arm at each step, one curve for each seed.
 std::vector<std::vector<double>> learn_all(kit::Demo& demo, const Impl& impl, bool with_baseline) {
   std::vector<std::vector<double>> curves;
-  for (const uint64_t seed : demo.seeds(10)) curves.push_back(learn(impl, with_baseline, 599 + seed));
+  const double decay = demo.setting("decay"), lr = demo.setting("bandit_lr");
+  for (const uint64_t seed : demo.seeds(10)) curves.push_back(learn(impl, with_baseline, decay, lr, 599 + seed));
   return curves;
 }
 
@@ -110,7 +111,8 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
       "differentiate an arm; but the mean of reward × gradient of log π(arm) over pulls is the gradient of the "
       "expected reward. Here it can be checked, because the exact one is a sum over five arms:");
   const int batches = 400;
-  const Spread plain = spread(impl, false, batches), based = spread(impl, true, batches);
+  const double decay = demo.setting("decay");
+  const Spread plain = spread(impl, false, decay, batches), based = spread(impl, true, decay, batches);
   const auto exact = exact_gradient(kStart);
   demo.line("{:>4}{:>12}{:>24}{:>22}", "arm", "exact", "estimate (± 1 sigma)", "away from exact");
   double worst = 0;
@@ -137,7 +139,8 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
   double worst_of_seeds = 1;
   for (const auto& curve : with) worst_of_seeds = std::min(worst_of_seeds, curve.back());
   demo.gap();
-  demo.say("150 steps in batches of {}; the probability of the best arm, seed 1, and the bands of ten seeds:", kBatch);
+  demo.say("150 steps in batches of {}; the probability of the best arm, the first seed, and the bands of ten seeds:",
+           kBatch);
   demo.show(kit::line_plot(
       {demo.on_band({.name = "moving baseline", .y = with[0]}), demo.on_band({.name = "no baseline", .y = without[0]})},
       {.x_label = "step", .y_label = "probability", .height = 10}));

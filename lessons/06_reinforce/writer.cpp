@@ -110,7 +110,8 @@ struct Run {
 };
 
 // REINFORCE, starting from the reference.
-Run improve(const Impl& impl, Transformer& model, const Transformer& reference, const Reward& reward, uint64_t seed) {
+Run improve(const Impl& impl, Transformer& model, const Transformer& reference, const Reward& reward, double lr,
+            uint64_t seed) {
   ParamSlab slab(model);
   AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});
   Baseline baseline;
@@ -143,7 +144,7 @@ Run improve(const Impl& impl, Transformer& model, const Transformer& reference, 
     const Tensor advantage = impl.advantage(baseline, impl.return_to_go(rewards, 1)).to(f32);
     backward(impl.reinforce_loss(log_prob, advantage, rows.mask));
     const double norm = grad_norm(slab);
-    optimizer.step(3e-3, clip_scale(norm, 1));
+    optimizer.step(lr, clip_scale(norm, 1));
     run.keywords.push_back(keywords);
     run.gradient_norm.push_back(norm);
     run.entropy.push_back(-mean_of(log_prob.detach()));
@@ -174,19 +175,20 @@ void show_writer(kit::Demo& demo, const Impl& impl) {
   Transformer reference(config(), g);
   read_language(reference);
   const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 10 : 4);
+  const double penalty = demo.setting("penalty"), beta = demo.setting("beta");
   demo.say(
       "A small GPT has read a language of 21 tokens, in which every sentence can be checked. Now it is paid 1 for each "
-      "\"moon\" it writes. Then 2 are taken off for each token past the eighth. Then, in addition, 0.3 times log π - "
-      "log reference at each token: k1, an estimate of the KL from the reference. (Seed 1 of {}; grammatical: of the "
-      "worst "
-      "seed.)",
-      seeds.size());
+      "\"moon\" it writes. Then {:g} are taken off for each token past the eighth. Then, in addition, {:g} times log π "
+      "- "
+      "log reference at each token: k1, an estimate of the KL from the reference. (The first of {} seeds; grammatical: "
+      "of the worst seed.)",
+      penalty, beta, seeds.size());
   demo.line("{:<24}{:>6}{:>8}{:>13}{:>8}", "", "moons", "tokens", "grammatical", "KL");
   const Writing before = judge(impl, reference, reference);
   print(demo, "as it was", before);
   const std::pair<const char*, Reward> rewards[] = {{"paid by the moon", {}},
-                                                    {"and a length penalty", {.per_extra_word = 2}},
-                                                    {"and KL", {.per_extra_word = 2, .kl = 0.3}}};
+                                                    {"and a length penalty", {.per_extra_word = penalty}},
+                                                    {"and KL", {.per_extra_word = penalty, .kl = beta}}};
   std::vector<kit::Series> curves;
   std::vector<Writing> after;
   for (const auto& [name, reward] : rewards) {
@@ -194,11 +196,11 @@ void show_writer(kit::Demo& demo, const Impl& impl) {
       demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds.size()));
       Transformer policy(config(), g);
       load_state_dict(policy, state_dict(reference));
-      const Run run = improve(impl, policy, reference, reward, seed);
+      const Run run = improve(impl, policy, reference, reward, demo.setting("lr"), seed);
       const std::vector<double>& curve = run.keywords;
       const Writing w = judge(impl, policy, reference);
       if (seed == seeds[0]) {
-        if (reward.kl > 0) watch(demo, run, w);
+        if (&reward == &rewards[2].second) watch(demo, run, w);
         curves.push_back({.name = name, .y = curve});
         after.push_back(w);
       }
@@ -237,11 +239,18 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson06;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 6,
-                                                   .folder = "lessons/06_reinforce",
-                                                   .title = "REINFORCE",
-                                                   .reference = reference(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson(
+      pg::kit::Lesson<Impl>{.number = 6,
+                            .folder = "lessons/06_reinforce",
+                            .title = "REINFORCE",
+                            .reference = reference(),
+                            .checks = checks(),
+                            .demo = demo,
+                            .settings = {pg::kit::seed_setting(),
+                                         {"bandit_lr", 0.3, 0.001, 10, "learning rate of the bandit"},
+                                         {"decay", 0.9, 0, 0.999, "decay of the moving baseline"},
+                                         {"lr", 0.003, 0.0001, 0.1, "learning rate of the writer"},
+                                         {"penalty", 2, 0, 10, "taken off for each token past the eighth"},
+                                         {"beta", 0.3, 0, 5, "weight of the KL"}}},
+      argc, argv);
 }

@@ -11,7 +11,6 @@ namespace pg::lesson08 {
 namespace {
 
 constexpr int64_t kSteps = 100, kDpoSteps = 120, kPairs = 600;
-constexpr double kBeta = 0.2;
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -70,13 +69,14 @@ Run run(kit::Demo& demo, const Impl& impl, Transformer& sft, const TextTask& tas
 
   const auto ppo = [&](double beta, Curve& curve) {
     auto policy = copy_of(sft.config, sft);
-    curve = improve(impl, *policy, task, judge, {.beta = beta, .steps = kSteps, .seed = seed});
+    curve =
+        improve(impl, *policy, task, judge, {.beta = beta, .lr = demo.setting("lr"), .steps = kSteps, .seed = seed});
     return policy;
   };
   status("PPO without KL");
   r.after_without = measure(impl, *ppo(0, r.without), sft, task, judge);
   status("PPO with KL");
-  r.policy = ppo(kBeta, r.with);
+  r.policy = ppo(demo.setting("beta"), r.with);
   r.after_with = measure(impl, *r.policy, sft, task, judge);
   const auto dpo = [&](double beta, DpoCurve& curve) {
     auto policy = copy_of(sft.config, sft);
@@ -85,7 +85,7 @@ Run run(kit::Demo& demo, const Impl& impl, Transformer& sft, const TextTask& tas
   };
   status("DPO");
   r.after_dpo = dpo(1, r.dpo);
-  r.after_dpo_free = dpo(0.1, r.dpo_free);
+  r.after_dpo_free = dpo(demo.setting("dpo_beta"), r.dpo_free);
   return r;
 }
 
@@ -113,7 +113,7 @@ double mean_of(const std::vector<Run>& runs, Writing Run::*of, double Writing::*
   return mean_of(values);
 }
 
-void print(kit::Demo& demo, const char* name, const std::vector<Run>& runs, Writing Run::*of) {
+void print(kit::Demo& demo, const std::string& name, const std::vector<Run>& runs, Writing Run::*of) {
   double low = 2, high = 0;
   for (const Run& r : runs) {
     low = std::min(low, (r.*of).human);
@@ -138,7 +138,8 @@ void show_over_optimisation(kit::Demo& demo, const std::vector<Run>& runs) {
     demo.gap();
   };
   plot(&Run::without, " without KL");
-  demo.say("The same with β = {}: each token pays 0.2·(log π - log reference).", kBeta);
+  const double beta = demo.setting("beta");
+  demo.say("The same with β = {0:g}: each token pays {0:g}·(log π - log reference).", beta);
   plot(&Run::with, " with KL");
 }
 
@@ -189,21 +190,22 @@ void demo(kit::Demo& demo, const Impl& impl) {
   rl::Experience usual = write(sft, task, 256, 1, 301);
   const rl::RewardModelJudge pays(*runs[0].reward_model, usual.responses);
   const rl::Judge judge = [&](std::vector<Response>& responses) { pays(responses); };
-  show_tokens(demo, impl, *runs[0].policy, sft, task, judge, kBeta);
+  show_tokens(demo, impl, *runs[0].policy, sft, task, judge, demo.setting("beta"));
 
   demo.heading("Stage 3 again: DPO on the same pairs");
   const auto& d = runs[0].dpo;
   const auto& f = runs[0].dpo_free;
   demo.say(
       "No reward model, no critic, no sampling: two models and the {} pairs. The margin chosen - rejected grows, but "
-      "how? Nats from the reference, seed 1: with β = 1 the chosen ones {:+.1f}, the rejected ones {:+.1f}; with β = "
-      "0.1 {:+.1f} and {:+.1f}. Where both fall, the probability goes to responses that nobody has judged.",
-      kPairs, d.chosen.back(), d.rejected.back(), f.chosen.back(), f.rejected.back());
+      "how? Nats from the reference, the first seed: with β = 1 the chosen ones {:+.1f}, the rejected ones {:+.1f}; "
+      "with β = "
+      "{:g} {:+.1f} and {:+.1f}. Where both fall, the probability goes to responses that nobody has judged.",
+      kPairs, d.chosen.back(), d.rejected.back(), demo.setting("dpo_beta"), f.chosen.back(), f.rejected.back());
   demo.line("{:<18}{:>22}{:>12}{:>11}{:>9}", "256 responses", "human (seeds)", "sentences", "proxy", "KL");
   print(demo, "SFT", runs, &Run::before);
   print(demo, "PPO, beta 0", runs, &Run::after_without);
-  print(demo, "PPO, beta 0.2", runs, &Run::after_with);
-  print(demo, "DPO, beta 0.1", runs, &Run::after_dpo_free);
+  print(demo, fmt::format("PPO, beta {:g}", demo.setting("beta")), runs, &Run::after_with);
+  print(demo, fmt::format("DPO, beta {:g}", demo.setting("dpo_beta")), runs, &Run::after_dpo_free);
   print(demo, "DPO, beta 1", runs, &Run::after_dpo);
   demo.gap();
   claims(demo, runs);
@@ -213,11 +215,16 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson08;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 8,
-                                                   .folder = "lessons/08_rlhf",
-                                                   .title = "RLHF",
-                                                   .reference = reference(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson(
+      pg::kit::Lesson<Impl>{.number = 8,
+                            .folder = "lessons/08_rlhf",
+                            .title = "RLHF",
+                            .reference = reference(),
+                            .checks = checks(),
+                            .demo = demo,
+                            .settings = {pg::kit::seed_setting(),
+                                         {"beta", 0.2, 0, 5, "weight of the KL in PPO's reward"},
+                                         {"lr", 0.002, 0.0001, 0.1, "learning rate of PPO"},
+                                         {"dpo_beta", 0.1, 0.001, 10, "beta of the second DPO; the first has 1"}}},
+      argc, argv);
 }

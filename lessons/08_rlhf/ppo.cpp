@@ -65,7 +65,7 @@ Curve improve(const Impl& impl, Transformer& policy, const TextTask& task, const
   rl::RlConfig config;
   config.algorithm = ppo(impl, o.beta);
   config.batch = {.prompts = o.batch, .samples = 1};
-  config.schedule.lr = 2e-3;
+  config.schedule.lr = o.lr;
   config.critic_lr = 3e-3;
   config.adamw = {0.9, 0.95, 1e-8, 0};
   config.seed = o.seed;

@@ -30,6 +30,7 @@ struct Curve {
 };
 struct PpoOptions {
   double beta;  // weight of the KL in the reward
+  double lr;
   int64_t steps, batch = 64;
   uint64_t seed;
 };

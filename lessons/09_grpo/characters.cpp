@@ -12,7 +12,7 @@
 namespace pg::lesson09 {
 namespace {
 
-constexpr int64_t kHorizon = 3, kContext = 8, kPrompts = 16, kSamples = 8;
+constexpr int64_t kHorizon = 3, kContext = 8, kPrompts = 16;
 
 struct Recipe {
   std::string name;
@@ -77,7 +77,7 @@ struct Run {
   double kl = 0, entropy = 0;  // per character, at the end
   Matches sampled, greedy;
 };
-Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, int64_t steps, uint64_t seed) {
+Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, int64_t samples, int64_t steps, uint64_t seed) {
   Generator init(seed);
   Transformer fresh({.vocab_size = task.vocab_size(),
                      .block_size = rl::block_size_for(task),
@@ -101,7 +101,7 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, int64_t 
   a.kl_control = {
       .schedule = recipe.warmup > 0 ? "warmup" : "fixed", .beta = recipe.beta * scale, .warmup_tokens = recipe.warmup};
   a.reference = "bigram";
-  config.batch = {.prompts = kPrompts, .samples = kSamples, .micro_batch = 0};
+  config.batch = {.prompts = kPrompts, .samples = samples, .micro_batch = 0};
   config.schedule.lr = 5e-3;
   config.adamw = {0.9, 0.95, 1e-8, 0};
   config.log_prob_credit = recipe.partial_credit * scale;
@@ -166,18 +166,21 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
   const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 10 : 3);
   const Matches by_bigram = write(bigram, *task, false);
   const double bigram_greedy = 100 * write(bigram, *task, true).by_place[0];
-  const double warmup = static_cast<double>(steps * kPrompts * kSamples * kHorizon) / 4;
-  const Recipe recipes[] = {{.name = "matches alone"},
-                            {.name = "and KL", .beta = 0.1, .warmup = warmup},
-                            {.name = "the same, -1 for wrong", .beta = 0.1, .warmup = warmup, .negative = true},
-                            {.name = "KL and partial credit", .beta = 0.1, .warmup = warmup, .partial_credit = 0.03}};
+  const int64_t samples = demo.whole("samples");
+  const double warmup = static_cast<double>(steps * kPrompts * samples * kHorizon) / 4;
+  const double beta = demo.setting("beta"), partial = demo.setting("partial");
+  const Recipe recipes[] = {
+      {.name = "matches alone"},
+      {.name = "and KL", .beta = beta, .warmup = warmup},
+      {.name = "the same, -1 for wrong", .beta = beta, .warmup = warmup, .negative = true},
+      {.name = "KL and partial credit", .beta = beta, .warmup = warmup, .partial_credit = partial}};
   demo.say(
       "A new GPT reads {} characters of the built-in stories and writes {}. Each earns 1 if it is the right one, and "
       "is compared with what the {} others of its group wrote at that position. The reference counts neighbours: "
       "P(next "
-      "| last). Its KL enters with weight 0.1, which rises from 0 over the first quarter of {} steps. Partial credit "
-      "adds 0.03 log pi(character). Means of {} seeds:",
-      kContext, kHorizon, kSamples - 1, steps, seeds.size());
+      "| last). Its KL enters with weight {:g}, which rises from 0 over the first quarter of {} steps. Partial credit "
+      "adds {:g} log pi(character). Means of {} seeds:",
+      kContext, kHorizon, samples - 1, beta, steps, partial, seeds.size());
   const auto line = [&](const std::string& name, const Matches& m, const std::string& rest) {
     demo.line("{:<24}{:>6.1f}{:>6.1f}{:>6.1f}{}", name, 100 * m.by_place[0], 100 * m.by_place[1], 100 * m.by_place[2],
               rest);
@@ -189,7 +192,7 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
     std::vector<Run> runs;
     for (const uint64_t seed : seeds) {
       demo.status(fmt::format("{}, seed {} of {} ...", recipe.name, seed, seeds.size()));
-      runs.push_back(learn(impl, recipe, recipe.negative ? *signs : *task, steps, seed));
+      runs.push_back(learn(impl, recipe, recipe.negative ? *signs : *task, samples, steps, seed));
     }
     results.push_back(summary(recipe.name, runs));
     const Result& r = results.back();

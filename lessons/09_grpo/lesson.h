@@ -38,5 +38,6 @@ void show_bandit(kit::Demo& demo, const Impl& impl);
 void show_characters(kit::Demo& demo, const Impl& impl);
 void show_first_step(kit::Demo& demo, const Impl& impl);
 void show_table(kit::Demo& demo, const Impl& impl);
+void show_longer(kit::Demo& demo, const Impl& impl);
 
 }  // namespace pg::lesson09

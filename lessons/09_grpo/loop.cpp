@@ -3,6 +3,9 @@
 #include "lessons/09_grpo/loop.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "rl/text/imitation.h"
 
 namespace pg::lesson09 {
 namespace {
@@ -68,6 +71,27 @@ rl::Algorithm with_functions(const Impl& impl, std::string_view name) {
     };
   }
   return a;
+}
+
+std::unique_ptr<TextTask> digits() { return reverse_task({.length = 5}); }
+
+std::unique_ptr<Transformer> warm_start(const TextTask& task, const Imitation& imitation, uint64_t seed) {
+  Generator init(seed);
+  auto policy = std::make_unique<Transformer>(
+      TransformerConfig{.vocab_size = task.vocab_size(),
+                        .block_size = rl::block_size_for(task),
+                        .n_layer = imitation.layers,
+                        .n_head = imitation.heads,
+                        .n_embd = imitation.width,
+                        .in_proj_std = 1 / std::sqrt(static_cast<double>(imitation.width))},
+      init);
+  TrainConfig config;
+  config.max_steps = imitation.steps;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+  config.seed = seed;
+  Trainer trainer(*policy, config, rl::sft_batches(task, 64));
+  while (trainer.steps() < config.max_steps) trainer.step();
+  return policy;
 }
 
 Student::Student(Transformer& start, const rl::Algorithm& algorithm, const Lesson& lesson)

@@ -9,6 +9,14 @@ namespace pg::lesson09 {
 // advantage, ratio and aggregation call the lesson's functions where the lesson has one. `impl` must outlive it.
 rl::Algorithm with_functions(const Impl& impl, std::string_view name);
 
+// Reversing up to five digits, "412=" -> "214.".
+std::unique_ptr<TextTask> digits();
+// A policy that imitated `steps` batches of 64 answers.
+struct Imitation {
+  int64_t steps = 60, layers = 1, heads = 2, width = 32;
+};
+std::unique_ptr<Transformer> warm_start(const TextTask& task, const Imitation& imitation, uint64_t seed);
+
 // Settings of a run. Equal seeds give equal bits.
 struct Lesson {
   const TextTask& task;

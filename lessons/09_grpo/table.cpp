@@ -4,31 +4,9 @@
 
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
-#include "rl/text/imitation.h"
 
 namespace pg::lesson09 {
 namespace {
-
-std::unique_ptr<TextTask> digits() { return reverse_task({.length = 5}); }
-
-// A policy trained on the answers for a few steps.
-std::unique_ptr<Transformer> warm_start(const TextTask& task, uint64_t seed) {
-  Generator init(seed);
-  auto policy = std::make_unique<Transformer>(TransformerConfig{.vocab_size = task.vocab_size(),
-                                                                .block_size = rl::block_size_for(task),
-                                                                .n_layer = 1,
-                                                                .n_head = 2,
-                                                                .n_embd = 32,
-                                                                .in_proj_std = 1 / std::sqrt(32.0)},
-                                              init);
-  TrainConfig config;
-  config.max_steps = 60;
-  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
-  config.seed = seed;
-  Trainer trainer(*policy, config, rl::sft_batches(task, 64));
-  while (trainer.steps() < config.max_steps) trainer.step();
-  return policy;
-}
 
 struct Row {
   std::string name;
@@ -67,18 +45,21 @@ std::string band(const std::vector<double>& x) {
 void show_first_step(kit::Demo& demo, const Impl& impl) {
   demo.heading("\"Why is my loss 0?\"");
   const auto task = digits();
-  const auto start = warm_start(*task, 1);
+  const auto start = warm_start(*task, {}, 1);
+  const int64_t samples = demo.whole("samples");
+  const double lr = demo.setting("lr");
   demo.say(
       "A small GPT has imitated 60 batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
-      "answer that is right up to the first mistake. One step: 16 prompts, 8 responses each, 2 passes over all "
-      "of them. The first pass and the second, at lr 0.002:");
+      "answer that is right up to the first mistake. One step: 16 prompts, {} responses each, 2 passes over "
+      "all of them. The first pass and the second, at lr {:g}:",
+      samples, lr);
   demo.line("{:<8}{:>8}{:>13}{:>10}{:>12}{:>12}{:>12}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
             "loss (last)", "|ratio - 1|");
   double grpo_loss = 0, norm = 0, ratio = 0, dapo_loss = 0;
   for (const char* name : {"grpo", "dr_grpo", "dapo", "gpg"}) {
     rl::Algorithm a = with_functions(impl, name);
     a.epochs = 2;
-    Student student(*start, a, {.task = *task, .mini_batches = 1});
+    Student student(*start, a, {.task = *task, .samples = samples, .mini_batches = 1, .lr = lr});
     std::vector<rl::UpdateReport> updates;
     rl::RlHooks hooks;
     hooks.on_update = [&](const rl::UpdateReport& report) { updates.push_back(report); };
@@ -107,11 +88,12 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   demo.heading("Seven algorithms, one loop");
   const auto task = digits();
   const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 10 : 3);
-  const double budget = demo.full() ? 15360 : 10240;
+  const double budget = demo.full() ? 15360 : 10240, lr = demo.setting("lr");
+  const int64_t samples = demo.whole("samples");
   std::vector<std::unique_ptr<Transformer>> starts;
   std::vector<double> before, solved_before;
   for (const uint64_t seed : seeds) {
-    starts.push_back(warm_start(*task, seed));
+    starts.push_back(warm_start(*task, {}, seed));
     const Held held = examine(*starts.back(), *task);
     before.push_back(held.reward);
     solved_before.push_back(held.solved);
@@ -124,7 +106,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
     for (size_t i = 0; i < seeds.size(); ++i) {
       const uint64_t seed = seeds[i];
       demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds.size()));
-      Student student(*starts[i], a, {.task = *task, .seed = seed, .shuffle = control});
+      Student student(*starts[i], a, {.task = *task, .samples = samples, .lr = lr, .seed = seed, .shuffle = control});
       double sampled = 0, steps = 0;
       Row sums;
       std::vector<double> curve, norms;
@@ -156,10 +138,10 @@ void show_table(kit::Demo& demo, const Impl& impl) {
     rows.push_back(row);
   }
   demo.say(
-      "The same start, the same {:.0f} responses, lr 0.002, no KL; {} seeds. Sampled: reward of the samples, last "
+      "The same start, the same {:.0f} responses, lr {:g}, no KL; {} seeds. Sampled: reward of the samples, last "
       "ten steps: what is optimised. Held-out: greedy answers to 100 problems never trained on, with the lowest and "
       "highest seed. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
-      budget, seeds.size());
+      budget, lr, seeds.size());
   demo.line("{:<9}{:>8}{:>21}{:>8}{:>8}{:>9}{:>7}{:>8}", "", "sampled", "held-out", "solved", "silent", "clipped",
             "norm", "length");
   demo.line("{:<9}{:>8.2f}{:>21}{:>6.0f} %", "start", mean_of(rows[0].first), band(before), mean_of(solved_before));

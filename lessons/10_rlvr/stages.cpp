@@ -130,14 +130,14 @@ void imitate(Transformer& policy, const TextTask& task, uint64_t seed) {
   trainer.run({});
 }
 
-void improve(Transformer& policy, const TextTask& task, uint64_t seed) {
+void improve(const kit::Demo& demo, Transformer& policy, const TextTask& task, uint64_t seed) {
   rl::RlConfig config;
   config.algorithm = rl::algorithm("grpo");
   config.algorithm.kl = "none";
   config.algorithm.reference = "none";
-  config.algorithm.entropy_bonus = 0.02;
-  config.batch = {.prompts = 32, .samples = 16, .micro_batch = 0};
-  config.schedule.lr = 1e-3;
+  config.algorithm.entropy_bonus = demo.setting("entropy");
+  config.batch = {.prompts = 32, .samples = demo.whole("samples"), .micro_batch = 0};
+  config.schedule.lr = demo.setting("lr");
   config.seed = seed;
   rl::RlTrainer trainer(policy, task, config);
   for (int step = 0; step < 70; ++step) trainer.step();
@@ -156,7 +156,7 @@ std::vector<Exam> learn(kit::Demo& demo, const Impl& impl, const TextTask& task,
   for (int64_t round = 1; round <= 2; ++round) rl::expert_iteration(policy, task, expert, round);
   exams.push_back(examine(impl, policy, task));
   status(2);
-  improve(policy, task, seed);
+  improve(demo, policy, task, seed);
   exams.push_back(examine(impl, policy, task));
   return exams;
 }
@@ -172,16 +172,16 @@ void show_stages(kit::Demo& demo, const Impl& impl) {
   demo.heading("Imitate, select, reinforce");
   const OneThread one_thread;
   const auto task = character_task(std::make_unique<GradedCountdown>(impl));
-  const uint64_t seeds = demo.full() ? 10 : 1;
+  const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 10 : 1);
   Transformer untrained = new_policy(*task, 1);
   demo.say(
       "Countdown with two or three numbers up to 20, \"3,5,7:22=\" -> \"3*5+7\". A new GPT reads characters ({} "
       "parameters). It imitates {} solutions. Then twice: it writes 16 responses to each of 512 problems, and imitates "
-      "those of its own that were right. Then 70 steps of GRPO with 32 groups of 16. After each stage {} responses to "
+      "those of its own that were right. Then 70 steps of GRPO with 32 groups of {}. After each stage {} responses to "
       "each of {} held-out problems, none of which was learned from:",
-      count_parameters(untrained), kSolutions, kSamples, kProblems);
+      count_parameters(untrained), kSolutions, demo.whole("samples"), kSamples, kProblems);
   std::vector<std::vector<Exam>> runs;
-  for (uint64_t seed = 1; seed <= seeds; ++seed) runs.push_back(learn(demo, impl, *task, seed));
+  for (const uint64_t seed : seeds) runs.push_back(learn(demo, impl, *task, seed));
 
   demo.line("{:<18}{:>15}{:>15}{:>15}{:>15}", "% of the problems", "pass@1", "maj@8", "pass@8", "pass@64");
   for (size_t stage = 0; stage < 3; ++stage) {
@@ -189,7 +189,7 @@ void show_stages(kit::Demo& demo, const Impl& impl) {
     demo.line("{:<18}{:>15}{:>15}{:>15}{:>15}", kStages[stage], with_interval(exam.pass[0]), with_interval(exam.vote),
               with_interval(exam.pass[3]), with_interval(exam.pass[6]));
   }
-  demo.line("seed 1; in brackets the 95 % bootstrap interval over the problems");
+  demo.line("seed {}; in brackets the 95 % bootstrap interval over the problems", seeds[0]);
   demo.gap();
   std::vector<kit::Series> curves;
   for (size_t stage = 0; stage < 3; ++stage) {
@@ -200,14 +200,15 @@ void show_stages(kit::Demo& demo, const Impl& impl) {
       for (const auto& run : runs) of.push_back(mean(run[stage].pass[i]));
       curve.x.push_back(std::log2(static_cast<double>(kKs[i])));
       curve.y.push_back(mean(of));
-      if (seeds == 1) continue;
+      if (seeds.size() == 1) continue;
       curve.low.push_back(std::ranges::min(of));
       curve.high.push_back(std::ranges::max(of));
     }
     curves.push_back(curve);
   }
   demo.show(kit::line_plot(
-      curves, {.title = seeds == 1 ? "pass@k, seed 1" : fmt::format("pass@k, means and bands of {} seeds", seeds),
+      curves, {.title = seeds.size() == 1 ? fmt::format("pass@k, seed {}", seeds[0])
+                                          : fmt::format("pass@k, means and bands of {} seeds", seeds.size()),
                .x_label = "log2 k",
                .y_label = "pass@k",
                .height = 12}));

@@ -27,6 +27,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
   app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
   app.add_flag("--step", demo.pace.step, "Wait for Enter before each claim, plot and table");
   app.add_option("--part", demo.pace.part, "Show the demonstration from its heading N on")->check(CLI::Range(1, 99));
+  app.add_option("--set", demo.set, "The demonstration with other settings: name=value; ./lessonN settings lists them");
   app.add_flag("--events", demo.events,
                "The demonstration, or the checks, as JSON objects, one per line, as each is there");
   app.add_flag("--json", json, "Numbers as one JSON object on the last line");
@@ -67,6 +68,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
   hunt_app->add_flag("--record", hunt.record, "For authors: write hunt.csv, the pictures of the mistakes");
   hunt_app->add_option("--verify", hunt.verify, "For authors: check hunt.csv, and train N of its mistakes again")
       ->check(CLI::Range(1, 1000));
+  CLI::App* settings_app = app.add_subcommand("settings", "What --set can change in the demonstration");
   CLI::App* band_app = app.add_subcommand("band", "For authors: write band.csv, the bands of ten seeds");
   CLI::App* lint_app = app.add_subcommand("lint", "For authors: is the lesson complete?");
 
@@ -81,7 +83,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
   check.events = demo.events;
   try {
     refuse_elsewhere();
-    const bool runs = !(*hint_app || *solution_app || *reset_app || *progress_app || *quiz_app || *lint_app);
+    const bool runs =
+        !(*hint_app || *solution_app || *reset_app || *progress_app || *quiz_app || *lint_app || *settings_app);
     if (const std::string why = runs && lesson.unavailable ? lesson.unavailable() : ""; !why.empty()) {
       fmt::print("{}", wrapped(why));
       return kUnavailable;
@@ -108,6 +111,10 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
     if (*progress_app) return progress_command(lesson);
     if (*quiz_app) return quiz_command(lesson, json);
     if (*hunt_app) return hunt_command(lesson, mistaken, hunt, argv);
+    if (*settings_app) {
+      fmt::print("{}", settings_text(lesson.settings, json));
+      return 0;
+    }
     if (*band_app) return band_command(lesson);
     if (*lint_app) return lint_command(lesson);
     demo.mine = static_cast<bool>(*mine_app);

@@ -63,9 +63,14 @@ Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<st
     if (record) record = new_record(options);
     Pace pace = options.pace;
     pace.quiet = options.events;
-    Demo demo(options.full, record.get(), pace, {.known = read_bands(band_file(lesson))});
+    const Settings settings(lesson.settings, options.set);
+    Demo demo(options.full, record.get(), pace, {.known = read_bands(band_file(lesson))}, settings);
     begin_pieces();
     try {
+      if (!settings.changes().empty()) {
+        demo.say("Changed: {}. The texts tell what the defaults, in brackets, do, and the bands are theirs.",
+                 settings.changes());
+      }
       lesson.demo(demo, mine);
       return demo;
     } catch (...) {
@@ -121,6 +126,7 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
                       {"value", claim.value},
                       {"unit", claim.unit},
                       {"bound", claim.bound.text()},
+                      {"judged", claim.judged},
                       {"pass", claim.holds()}});
   }
   if (options.events) print_event(Json({{"type", "end"}, {"seconds", seconds}, {"pass", pass}}).dump());
@@ -134,9 +140,11 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
     fmt::print("\n{}", wrapped("Of your curves, so much is inside the engine's bands of ten seeds: " + shares + "."));
   }
   if (!options.events) {
-    fmt::print("\n{}", wrapped(fmt::format(
-                           "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
-                           seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
+    fmt::print("\n{}",
+               wrapped(fmt::format(
+                   "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check.{}",
+                   seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program(),
+                   lesson.settings.empty() ? "" : " Other numbers: " + lesson.program() + " settings")));
   }
   if (!options.report.empty()) {
     const std::string title = fmt::format("lesson {}  {}", lesson.number, lesson.title);
@@ -359,7 +367,7 @@ int band_command(const LessonEntry& lesson) {
     fmt::print("seed {} of {}\n", seed, kBandSeeds);
     std::fflush(stdout);
     constexpr Pace nothing_shown{.part = std::numeric_limits<int>::max()};
-    Demo demo(false, nullptr, nothing_shown, {.widened = &bands, .seed = seed});
+    Demo demo(false, nullptr, nothing_shown, {.widened = &bands, .seed = seed}, Settings(lesson.settings));
     lesson.demo(demo, {});
   }
   if (!bands.empty()) write_bands(band_file(lesson), bands);

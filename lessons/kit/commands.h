@@ -30,7 +30,8 @@ struct DemoOptions {
   bool wrong = false;   // with mine: also the learner's pieces that a check calls WRONG
   bool events = false;  // prints the items of the record as JSON objects, one per line, instead of texts
   Pace pace = {};
-  std::string report = {};  // a file for the demonstration as an HTML page; empty: none
+  std::vector<std::string> set = {};  // "name=value"
+  std::string report = {};            // a file for the demonstration as an HTML page; empty: none
 };
 // Returns 0 if every claim holds.
 int demo_command(const LessonEntry& lesson, const DemoOptions& options);

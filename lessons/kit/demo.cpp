@@ -53,8 +53,9 @@ std::string Bound::text() const {
 
 std::vector<uint64_t> Demo::seeds(uint64_t n) const {
   if (makes_bands()) return {bands_.seed};
+  const uint64_t first = settings_.has("seed") ? static_cast<uint64_t>(whole("seed")) : 1;
   std::vector<uint64_t> all;
-  for (uint64_t seed = 1; seed <= n; ++seed) all.push_back(seed);
+  for (uint64_t seed = first; seed < first + n; ++seed) all.push_back(seed);
   return all;
 }
 
@@ -154,10 +155,12 @@ void Demo::claim(const std::string& name, double value, const std::string& unit,
   if (hidden()) return;
   wait(fmt::format("  {}: ?  [Enter] ", name));
   after_text_ = false;
-  claims_.push_back({name, value, unit, bound});
-  const bool ok = claims_.back().holds();
+  claims_.push_back({name, value, unit, bound, settings_.changes().empty()});
+  const bool ok = claims_.back().holds(), judged = claims_.back().judged;
   if (record()) record()->claim(claims_.back());
-  const std::string mark = ok ? paint(Color::green, "claim holds") : paint(Color::red, "claim FAILS");
+  const std::string mark = !judged ? "measured   "
+                           : ok    ? paint(Color::green, "claim holds")
+                                   : paint(Color::red, "claim FAILS");
   const std::string measured = fmt::format("{}{}{}", claimed(value, 4), unit.empty() ? "" : " ", unit);
   constexpr int kMark = 15;  // "  claim holds  "
   const bool fits = kMark + text_width(fmt::format("{}: {}  (bar {})", name, measured, bound.text())) <= style().width;

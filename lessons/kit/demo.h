@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lessons/kit/band.h"
+#include "lessons/kit/settings.h"
 #include "lessons/kit/terminal.h"
 
 namespace pg::kit {
@@ -26,7 +27,8 @@ struct Claim {
   double value;
   std::string unit;
   Bound bound;
-  bool holds() const { return bound.holds(value); }
+  bool judged = true;  // no claim is, where a setting is not its default
+  bool holds() const { return !judged || bound.holds(value); }
 };
 
 class DemoRecord;  // lessons/kit/record.h
@@ -51,10 +53,14 @@ class Demo {
  public:
   // What is printed is also kept in `record`, unless it is null. What comes before the heading `pace.part` is computed,
   // but neither printed nor kept, and its claims are not collected.
-  explicit Demo(bool full, DemoRecord* record = nullptr, Pace pace = {}, BandSource bands = {})
-      : full_(full), record_(record), pace_(pace), bands_(std::move(bands)) {}
+  explicit Demo(bool full, DemoRecord* record = nullptr, Pace pace = {}, BandSource bands = {}, Settings settings = {})
+      : full_(full), record_(record), pace_(pace), bands_(std::move(bands)), settings_(std::move(settings)) {}
   bool full() const { return full_; }  // --full: up to two minutes instead of twenty seconds
-  // The seeds of what is trained: 1 to n, or a single other one while the bands are made.
+  // The value of a setting of the lesson: the default, or the reader's.
+  double setting(const std::string& name) const { return settings_[name]; }
+  int64_t whole(const std::string& name) const { return static_cast<int64_t>(settings_[name]); }
+  // The seeds of what is trained: n from the setting "seed" on, from 1 without it, or a single other one while the
+  // bands are made.
   std::vector<uint64_t> seeds(uint64_t n) const;
   bool makes_bands() const { return bands_.widened; }
   // The curve of the first of the seeds, or the mean of all, over the band of ten seeds that band.csv has under its
@@ -110,6 +116,7 @@ class Demo {
   std::vector<Claim> claims_;
   BandSource bands_;
   std::vector<OnBand> on_bands_;
+  Settings settings_;
 };
 
 }  // namespace pg::kit

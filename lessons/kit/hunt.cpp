@@ -52,7 +52,7 @@ HuntScore keep_score(const LessonEntry& lesson, bool right) {
 Bands show_training(const LessonEntry& mistaken, const Bands& engine, Demo& demo) {
   Bands curves;
   std::vector<std::string> texts;
-  add_training(mistaken.train, 1, curves, texts);
+  add_training(mistaken.train, Settings(mistaken.settings), 1, curves, texts);
   for (const auto& [name, band] : curves) {
     Series curve{.name = name, .y = band.low, .x = band.x};
     put_on_band(engine, curve);

@@ -28,7 +28,8 @@ Bands picture_of(const LessonEntry& lesson, uint64_t seeds) {
     try {
       Bands curves;
       std::vector<std::string> texts;
-      for (uint64_t seed = 1; seed <= seeds; ++seed) add_training(lesson.train, seed, curves, texts);
+      for (uint64_t seed = 1; seed <= seeds; ++seed)
+        add_training(lesson.train, Settings(lesson.settings), seed, curves, texts);
       write_bands(file, in_parts(curves));
     } catch (...) {
     }

@@ -107,6 +107,7 @@ struct Lesson {
   std::function<bool()> checks_accesses = {};
   // The part of the demonstration whose training ./lessonN hunt shows; empty: all of it.
   std::function<void(Demo&, const Impl&)> hunt = {};
+  std::vector<Setting> settings = {};  // what a reader may change in the demonstration
 };
 
 // The exit status on a machine that cannot run the lesson. CTest counts such a test as skipped.
@@ -128,6 +129,7 @@ struct LessonEntry {
   std::function<std::string()> unavailable;
   std::function<bool()> checks_accesses = {};
   std::function<void(Demo&)> train = {};  // what `hunt` shows, on all of the learner's pieces
+  std::vector<Setting> settings = {};
 
   std::string program() const { return "./lesson" + std::to_string(number); }
   std::string exercise() const { return folder + "/" + exercise_file; }
@@ -180,6 +182,7 @@ LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
     }
     lesson.demo(demo, impl);
   };
+  entry.settings = lesson.settings;
   entry.train = [&lesson, from = learner](Demo& demo) { (lesson.hunt ? lesson.hunt : lesson.demo)(demo, from); };
   return entry;
 }

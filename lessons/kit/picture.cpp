@@ -28,10 +28,10 @@ std::vector<double> parts_of(const std::vector<double>& values) {
 
 }  // namespace
 
-void add_training(const std::function<void(Demo&)>& train, uint64_t seed, Bands& into,
+void add_training(const std::function<void(Demo&)>& train, const Settings& settings, uint64_t seed, Bands& into,
                   std::vector<std::string>& texts) {
   constexpr Pace nothing_shown{.part = std::numeric_limits<int>::max(), .quiet = true};
-  Demo demo(false, nullptr, nothing_shown, {.widened = &into, .seed = seed, .texts = &texts});
+  Demo demo(false, nullptr, nothing_shown, {.widened = &into, .seed = seed, .texts = &texts}, settings);
   train(demo);
 }
 

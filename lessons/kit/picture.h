@@ -16,7 +16,8 @@ inline constexpr uint64_t kPictureSeeds = 3;    // of the pictures in hunt.csv
 using Pictures = std::map<std::string, Bands>;  // by the name of the mistake; x is the number of the part
 
 // Widens `into` by the curves of the training for one seed, and appends its texts. Prints nothing.
-void add_training(const std::function<void(Demo&)>& train, uint64_t seed, Bands& into, std::vector<std::string>& texts);
+void add_training(const std::function<void(Demo&)>& train, const Settings& settings, uint64_t seed, Bands& into,
+                  std::vector<std::string>& texts);
 
 // The means of the parts of each curve. A mean that is not finite is kNotFinite.
 inline constexpr double kNotFinite = 1e300;

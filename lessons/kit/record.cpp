@@ -97,6 +97,7 @@ void DemoRecord::claim(const Claim& claim) {
                 {"value", number(claim.value)},
                 {"unit", claim.unit},
                 {"bound", claim.bound.text()},
+                {"judged", claim.judged},
                 {"pass", claim.holds()}});
 }
 

@@ -69,6 +69,7 @@ function heatOf(item) {
 function claimOf(item) {
   return el(
       "p", {},
+      item.judged === false ? "measured: " :
       item.pass ? el("strong", {class: "good"}, "✓ claim holds ") : el("strong", {class: "bad"}, "✗ claim FAILS "),
       `${item.name}: ${shown(item.value)}${item.unit ? " " + item.unit : ""} (bar ${item.bound})`);
 }

@@ -7,6 +7,7 @@ class Items {
     this.block = null;
     this.claims = 0;
     this.failed = 0;
+    this.judged = true;
   }
   show(item) {
     if (item.type === "block" && this.block) {
@@ -20,6 +21,7 @@ class Items {
     if (item.type === "claim") {
       ++this.claims;
       this.failed += item.pass ? 0 : 1;
+      this.judged &&= item.judged;
     }
     add(this.box, [element]);
   }
@@ -62,12 +64,15 @@ function demonstration() {
   const status = button("status"), box = button("items");
   const mine = button("mine"), inputs = [run, full, mine];
   let program = null, begin = 0, clock = 0;
+  const settings = new Settings(button("settings"), globalThis.policygradSettings ?? []);
+  button("settings").hidden = settings.rows.length === 0;
   const pace = new Pace(button("pause"), button("step"), () => program || start());
   const end = (text) => {
     program?.end();
     program = null;
     clearInterval(clock);
     for (const input of inputs) input.disabled = false;
+    settings.disable(false);
     document.dispatchEvent(new Event("policygrad-progress"));
     stop.disabled = true;
     status.textContent = text;
@@ -85,6 +90,7 @@ function demonstration() {
     let doing = "";
     begin = performance.now();
     for (const input of inputs) input.disabled = true;
+    settings.disable(true);
     stop.disabled = false;
     delete document.documentElement.dataset.ran;
     const tick = () => (status.textContent = `${((performance.now() - begin) / 1000).toFixed(0)} s ${doing}`);
@@ -95,13 +101,13 @@ function demonstration() {
       if (item.type === "error" || item.type === "unreadable") {
         end(`The program stopped: ${item.text}`);
       } else if (item.type === "end") {
-        end(`${plural(items.claims, "claim")}, ${items.failed ? items.failed + " failed" : "all hold"}; ` +
-            `${item.seconds.toFixed(1)} s in this browser`);
+        const judged = items.judged ? items.failed ? `, ${items.failed} failed` : ", all hold" : " measured";
+        end(`${plural(items.claims, "claim")}${judged}; ${item.seconds.toFixed(1)} s in this browser`);
       } else {
         items.show(item);
       }
     };
-    const words = [...(own ? ["mine"] : []), "--events", ...(full.checked ? ["--full"] : [])];
+    const words = [...(own ? ["mine"] : []), "--events", ...(full.checked ? ["--full"] : []), ...settings.words];
     program.run(words, own ? loadEntry(globalThis.policygradExercise.number).code : null);
   };
 }

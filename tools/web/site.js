@@ -8,7 +8,7 @@ const {execFileSync, spawnSync} = require("child_process");
 
 const [build, site] = process.argv.slice(2);
 const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "lesson"];
-const kScripts = ["worker", "progress", "editor", "exercise", "microscope_page", "page"];
+const kScripts = ["worker", "progress", "editor", "exercise", "settings", "microscope_page", "page"];
 const kFolders = fs.readdirSync("lessons").filter((name) => /^\d\d_/.test(name)).sort();
 const numberOf = (folder) => Number(folder.slice(0, 2));
 const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
@@ -49,6 +49,12 @@ function exerciseOf(folder, number, program) {
   return {number, stub, checks, engine: read("tools/web/engine.js")};
 }
 
+// What ./lessonN --set can change, as the program tells it.
+function settingsOf(program) {
+  const words = ["tools/web/run.js", program, "-", "settings", "--json"];
+  return program ? JSON.parse(execFileSync("node", words, {encoding: "utf8"})) : [];
+}
+
 const kLessons = kFolders.map((folder) => {
   const number = numberOf(folder), text = read("lessons", folder, "README.md");
   const file = path.join(build, `lesson${number}.js`), program = fs.existsSync(file) ? file : null;
@@ -58,7 +64,8 @@ const kLessons = kFolders.map((folder) => {
     title: /^# Lesson \d+: (.*)$/m.exec(text)[1],
     question: text.split("\n\n")[1].replace(/\n/g, " "),
     program,
-    exercise: exerciseOf(folder, number, program)
+    exercise: exerciseOf(folder, number, program),
+    settings: settingsOf(program)
   };
 });
 
@@ -147,6 +154,7 @@ const kPanel = `<div id="panel"><p id="halves" class="row"></p>
 <label><input type="checkbox" id="full"> long version</label>
 <label hidden><input type="checkbox" id="mine" disabled> with my functions</label>
 <span id="status" role="status" class="muted"></span></p>
+<div id="settings"></div>
 <div id="items"></div>
 </section>
 <section id="exercise" aria-labelledby="exercise-title" hidden></section></div>`;
@@ -164,6 +172,9 @@ function lessonPage(lesson) {
   let scripts = "";
   if (lesson.program) {
     scripts += writeGlobal(`${name}.program.js`, "policygradProgram", fs.readFileSync(lesson.program, "utf8"));
+  }
+  if (lesson.settings.length > 0) {
+    scripts += writeGlobal(`${name}.settings.js`, "policygradSettings", lesson.settings);
   }
   if (lesson.exercise) scripts += writeGlobal(`${name}.exercise.js`, "policygradExercise", lesson.exercise);
   write(
