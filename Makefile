@@ -25,7 +25,7 @@ MAKEFLAGS += --no-print-directory
         clean setup configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
-	@for folder in lessons/[0-9][0-9]_*; do \
+	@for folder in lessons/[0-9]*/README.md; do \
 	  number=$${folder#lessons/}; number=$${number%%_*}; ln -sf "$(BUILD)/lesson$${number#0}" .; done
 	@ln -sf $(BUILD)/pg pg
 
@@ -54,7 +54,7 @@ doctor:
 # Each lesson prints its own line.
 progress: configure
 	@QUIET=1 $(BUILD_IT) lessons || echo "What does not compile is shown as its last check found it."
-	@for folder in lessons/[0-9][0-9]_*; do \
+	@for folder in lessons/[0-9]*/README.md; do \
 	  number=$${folder#lessons/}; number=$${number%%_*}; program=$(BUILD)/lesson$${number#0}; \
 	  [ ! -x $$program ] || $$program progress || exit 1; done
 

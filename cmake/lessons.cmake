@@ -1,5 +1,5 @@
-# lessons/NN_name/*.cpp and *.cu become the executable lessonN, with the layers of the engine (cmake/layers.cmake) that
-# lessons/NN_name/uses.txt names. lessons/NN_name/mutants*.cpp, or mutants*.cu where the
+# lessons/NN_name/*.cpp and *.cu become the executable lessonN (of lessons/07b_ppo lesson7b), with the layers of the engine
+# (cmake/layers.cmake) that lessons/NN_name/uses.txt names. lessons/NN_name/mutants*.cpp, or mutants*.cu where the
 # exercise is a .cu file, are tables of wrong answers and become lessonN_mutants, built only for the tests (target
 # `mutants`).
 file(GLOB kit_sources CONFIGURE_DEPENDS lessons/kit/*.cpp)
@@ -79,10 +79,16 @@ function(lesson_hot)
   endforeach()
 endfunction()
 
-file(GLOB lesson_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true lessons/[0-9][0-9]_*)
-foreach(folder ${lesson_folders})
-  get_filename_component(name ${folder} NAME)
-  string(REGEX REPLACE "^0?([0-9]+)_.*" "\\1" number ${name})
+# By their texts: a folder of an older version, in which a learner's backups are left, is no lesson.
+file(GLOB lesson_texts CONFIGURE_DEPENDS lessons/[0-9][0-9]*_*/README.md)
+# lesson_number(VARIABLE FOLDER): 7b of lessons/07b_ppo.
+function(lesson_number variable folder)
+  string(REGEX REPLACE "^.*/0?([0-9]+[a-z]?)_[^/]*$" "\\1" number ${folder})
+  set(${variable} ${number} PARENT_SCOPE)
+endfunction()
+foreach(text ${lesson_texts})
+  get_filename_component(folder ${text} DIRECTORY)
+  lesson_number(number ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
   file(GLOB exercise CONFIGURE_DEPENDS ${folder}/exercise.cpp ${folder}/exercise.cu)

@@ -6,7 +6,7 @@ file=${1:-}
 [ -n "$file" ] || { echo 'answers: type: make answers FILE=answers.md' >&2; exit 1; }
 case $file in /*) ;; *) file=$PWD/$file ;; esac
 cd "$(dirname "$0")/.."
-ls lessons/[0-9][0-9]_*/answers.h >/dev/null 2>&1 || { echo 'answers: a handout has no answers' >&2; exit 1; }
+ls lessons/[0-9][0-9]*_*/answers.h >/dev/null 2>&1 || { echo 'answers: a handout has no answers' >&2; exit 1; }
 [ ! -d "$file" ] || { echo "answers: $file is a folder" >&2; exit 1; }
 mkdir -p "$(dirname "$file")"
 
@@ -51,7 +51,7 @@ mistakes_of() {
   echo
   # shellcheck disable=SC2016  # Markdown
   echo 'Made by `make answers` from the sources. Not for learners: a handout (`make handout`) has none of this.'
-  for lesson in lessons/[0-9][0-9]_*; do
+  for lesson in lessons/[0-9][0-9]*_*; do
     printf '\n## %s\n\n' "$(sed -n '1s/^# //p' "$lesson/README.md")"
     answers_of "$lesson/answers.h"
     # shellcheck disable=SC2016

@@ -208,6 +208,6 @@ fuzz_changed() { # the targets with a changed source or header
 }
 changed_demos() { # the long demonstrations of the lessons that changed
   local numbers
-  numbers=$(sed -n 's|^lessons/0*\([0-9]*\)_.*|\1|p' <<<"$changed" | sort -u | paste -sd '|')
+  numbers=$(sed -n 's|^lessons/0*\([0-9]*[a-z]*\)_.*|\1|p' <<<"$changed" | sort -u | paste -sd '|')
   LONG=1 sh scripts/run_tests.sh build "$jobs" -R "^lesson($numbers)_demo$" -L long
 }

@@ -31,16 +31,16 @@ only_in_mutants() { # only_in_mutants HEADER: whether the wrong answers include 
 while IFS= read -r file; do
   [ -f "$file" ] || continue # removed since the last commit
   case $file in
-    lessons/[0-9][0-9]_*/answers.h | lessons/[0-9][0-9]_*/web/answers.js) continue ;;
-    lessons/[0-9][0-9]_*/mutants* | lessons/[0-9][0-9]_*/hunt.csv) continue ;;
-    lessons/[0-9][0-9]_*/exercise.*) continue ;; # made below, whatever this tree's learner has written
-    lessons/[0-9][0-9]_*/*.h) if only_in_mutants "$file"; then continue; fi ;;
+    lessons/[0-9][0-9]*_*/answers.h | lessons/[0-9][0-9]*_*/web/answers.js) continue ;;
+    lessons/[0-9][0-9]*_*/mutants* | lessons/[0-9][0-9]*_*/hunt.csv) continue ;;
+    lessons/[0-9][0-9]*_*/exercise.*) continue ;; # made below, whatever this tree's learner has written
+    lessons/[0-9][0-9]*_*/*.h) if only_in_mutants "$file"; then continue; fi ;;
   esac
   mkdir -p "$to/$(dirname "$file")"
   cp -p "$file" "$to/$file"
 done <"$list"
 
-for lesson in lessons/[0-9][0-9]_*; do
+for lesson in lessons/[0-9][0-9]*_*; do
   exercise=exercise.cpp
   [ ! -e "$lesson/exercise.cu" ] || exercise=exercise.cu
   sh scripts/make_exercise.sh --print "$lesson" >"$to/$lesson/exercise.stub"

@@ -9,7 +9,7 @@ to=${3:-}
 [ -n "$to" ] || { echo 'mistakes: type: make mistakes DIR=FOLDER' >&2; exit 1; }
 case $to in /*) ;; *) to=$PWD/$to ;; esac
 cd "$(dirname "$0")/.."
-ls lessons/[0-9][0-9]_*/mutants* >/dev/null 2>&1 || { echo 'mistakes: a handout has no table of mistakes' >&2; exit 1; }
+ls lessons/[0-9][0-9]*_*/mutants* >/dev/null 2>&1 || { echo 'mistakes: a handout has no table of mistakes' >&2; exit 1; }
 # shellcheck disable=SC2016  # Markdown
 made='Made by `make mistakes` from the tables that the checks of the lessons are tested with.'
 if [ -n "$(ls -A "$to" 2>/dev/null)" ] && ! grep -qF "$made" "$to/README.md" 2>/dev/null; then
@@ -20,7 +20,7 @@ mkdir -p "$to"
 index=$(mktemp)
 trap 'rm -f "$index"' EXIT
 all=0
-for folder in lessons/[0-9][0-9]_*; do
+for folder in lessons/[0-9][0-9]*_*; do
   name=${folder#lessons/}
   number=${name%%_*}
   program=lesson${number#0}_mutants

@@ -189,5 +189,5 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson01;
-  return pg::kit::run_lesson<Impl>({1, "lessons/01_tensors", "tensors", reference(), {}, checks(), demo}, argc, argv);
+  return pg::kit::run_lesson<Impl>({"1", "lessons/01_tensors", "tensors", reference(), {}, checks(), demo}, argc, argv);
 }

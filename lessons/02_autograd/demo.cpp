@@ -313,7 +313,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson02;
-  return pg::kit::run_lesson<Impl>({.number = 2,
+  return pg::kit::run_lesson<Impl>({.number = "2",
                                     .folder = "lessons/02_autograd",
                                     .title = "the tape",
                                     .reference = reference(),

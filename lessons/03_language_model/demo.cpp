@@ -245,7 +245,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 int main(int argc, char** argv) {
   using namespace pg::lesson03;
   return pg::kit::run_lesson<Impl>(
-      {.number = 3,
+      {.number = "3",
        .folder = "lessons/03_language_model",
        .title = "a language model",
        .reference = reference(),

@@ -122,7 +122,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 int main(int argc, char** argv) {
   using namespace pg::lesson04;
   return pg::kit::run_lesson<Impl>(
-      {.number = 4,
+      {.number = "4",
        .folder = "lessons/04_gpt",
        .title = "a GPT",
        .reference = reference(),

@@ -141,6 +141,6 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson05;
-  return pg::kit::run_lesson<Impl>({5, "lessons/05_tokens", "bytes to tokens", reference(), {}, checks(), demo}, argc,
+  return pg::kit::run_lesson<Impl>({"5", "lessons/05_tokens", "bytes to tokens", reference(), {}, checks(), demo}, argc,
                                    argv);
 }

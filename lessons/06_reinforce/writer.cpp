@@ -240,7 +240,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 int main(int argc, char** argv) {
   using namespace pg::lesson06;
   return pg::kit::run_lesson(
-      pg::kit::Lesson<Impl>{.number = 6,
+      pg::kit::Lesson<Impl>{.number = "6",
                             .folder = "lessons/06_reinforce",
                             .title = "REINFORCE",
                             .reference = reference(),

@@ -14,7 +14,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson07;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 7,
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "7",
                                                    .folder = "lessons/07_ppo",
                                                    .title = "PPO",
                                                    .reference = reference(),

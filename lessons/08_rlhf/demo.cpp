@@ -216,7 +216,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 int main(int argc, char** argv) {
   using namespace pg::lesson08;
   return pg::kit::run_lesson(
-      pg::kit::Lesson<Impl>{.number = 8,
+      pg::kit::Lesson<Impl>{.number = "8",
                             .folder = "lessons/08_rlhf",
                             .title = "RLHF",
                             .reference = reference(),

@@ -16,7 +16,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 int main(int argc, char** argv) {
   using namespace pg::lesson09;
   return pg::kit::run_lesson(
-      pg::kit::Lesson<Impl>{.number = 9,
+      pg::kit::Lesson<Impl>{.number = "9",
                             .folder = "lessons/09_grpo",
                             .title = "GRPO",
                             .reference = reference(),

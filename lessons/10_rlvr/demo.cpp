@@ -15,7 +15,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson10;
-  return pg::kit::run_lesson<Impl>({.number = 10,
+  return pg::kit::run_lesson<Impl>({.number = "10",
                                     .folder = "lessons/10_rlvr",
                                     .title = "rewards that can be verified",
                                     .reference = reference(),

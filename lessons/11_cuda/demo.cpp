@@ -114,7 +114,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson11;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 11,
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "11",
                                                    .folder = "lessons/11_cuda",
                                                    .title = "CUDA",
                                                    .reference = reference(),

@@ -66,7 +66,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson13;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 13,
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "13",
                                                    .folder = "lessons/13_variations",
                                                    .title = "variations",
                                                    .reference = reference(),

@@ -113,6 +113,21 @@ int check_events(const std::vector<const CheckEntry*>& checks, const CheckOption
   return count[1] ? 1 : count[2] ? 2 : 0;
 }
 
+// Where the course has a check that this lesson has not, as a sentence; "" if it has it nowhere.
+std::string elsewhere(const LessonEntry& lesson, std::string name) {
+  if (name.find('.') == 1) name = "0" + name;  // 3.1 for 03.1
+  const auto renamed = lesson.renamed.find(name);
+  const std::string id = renamed == lesson.renamed.end() ? name : renamed->second;
+  for (const fs::directory_entry& folder : fs::directory_iterator(repository_root() + "/lessons")) {
+    const std::string number = lesson_number_of(folder.path().filename().string());
+    const fs::path readme = folder.path() / "README.md";
+    if (number.empty() || !fs::exists(readme) || !minutes_in(read_file(readme.string())).contains(id)) continue;
+    return fmt::format("{} is a check of lesson {}: make lesson{} && ./lesson{} check {}",
+                       id == name ? id : fmt::format("{} is called {} now, and", name, id), number, number, number, id);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vector<std::string>& names) {
@@ -123,6 +138,8 @@ std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vect
   const auto& all = lesson.checks;
   for (const std::string& name : names) {
     if (std::any_of(all.begin(), all.end(), [&](const CheckEntry& check) { return is(check, name); })) continue;
+    const std::string where = elsewhere(lesson, name);
+    check(where.empty(), "{}", where);
     std::string known;
     for (const CheckEntry& check : all) known += fmt::format(" {} ({})", check.id, check.piece);
     fail("no check of this lesson is called {}; there are:{}", name, known);

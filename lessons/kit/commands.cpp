@@ -344,7 +344,7 @@ std::string progress_line(const LessonEntry& lesson, const LessonState& state,
     if (now != State::ok && minutes.contains(check.id)) left += minutes.at(check.id);
   }
   constexpr int kTitle = 28, kBar = 8;  // the longest of the course
-  std::string line = padded(fmt::format("{:>2} {}", lesson.number, lesson.title), 3 + kTitle) + "  " +
+  std::string line = padded(fmt::format("{:>3} {}", lesson.number, lesson.title), 4 + kTitle) + "  " +
                      paint(Color::green, bar) + std::string(std::max(0, kBar - text_width(bar)), ' ') + "  ";
   if (state.checks.empty()) return line + fmt::format("not started, {} min: {}", left, lesson.program());
   line += fmt::format("{} of {} ok", count[0], lesson.checks.size());

@@ -6,6 +6,7 @@
 // learner's and the others are the reference, so an unfinished piece never affects the check of another.
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -95,7 +96,7 @@ struct Check {
 
 template <class Impl>
 struct Lesson {
-  int number;
+  std::string number;  // "1", "7b"
   std::string folder;  // "lessons/01_tensors"
   std::string title;
   Impl reference, learner{};  // an Impl whose members begin as the learner's need not be named
@@ -108,6 +109,8 @@ struct Lesson {
   // The part of the demonstration whose training ./lessonN hunt shows; empty: all of it.
   std::function<void(Demo&, const Impl&)> hunt = {};
   std::vector<Setting> settings = {};  // what a reader may change in the demonstration
+  // Checks that were once this lesson's and have another id now.
+  std::map<std::string, std::string> renamed = {};
 };
 
 // The exit status on a machine that cannot run the lesson. CTest counts such a test as skipped.
@@ -122,16 +125,16 @@ struct CheckEntry {
   std::vector<Harmless> harmless{};
 };
 struct LessonEntry {
-  int number;
-  std::string folder, title, exercise_file;
+  std::string number, folder, title, exercise_file;
   std::vector<CheckEntry> checks;
   std::function<void(Demo&, const std::set<std::string>& learner_pieces)> demo;
   std::function<std::string()> unavailable;
   std::function<bool()> checks_accesses = {};
   std::function<void(Demo&)> train = {};  // what `hunt` shows, on all of the learner's pieces
   std::vector<Setting> settings = {};
+  std::map<std::string, std::string> renamed = {};
 
-  std::string program() const { return "./lesson" + std::to_string(number); }
+  std::string program() const { return "./lesson" + number; }
   std::string exercise() const { return folder + "/" + exercise_file; }
 };
 
@@ -183,6 +186,7 @@ LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
     lesson.demo(demo, impl);
   };
   entry.settings = lesson.settings;
+  entry.renamed = lesson.renamed;
   entry.train = [&lesson, from = learner](Demo& demo) { (lesson.hunt ? lesson.hunt : lesson.demo)(demo, from); };
   return entry;
 }

@@ -108,6 +108,21 @@ void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time, c
   }
 }
 
+bool is_lesson_number(const std::string& text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool letter = digits + 1 == text.size() && text.back() >= 'a' && text.back() <= 'z';
+  return (digits == 1 || digits == 2) && text[0] != '0' && (digits == text.size() || letter);
+}
+
+std::string lesson_number_of(const std::string& folder) {
+  const std::string number = folder.substr(folder.starts_with('0'), folder.find('_') - folder.starts_with('0'));
+  return folder.find('_') != std::string::npos && is_lesson_number(number) ? number : "";
+}
+
+bool InCourseOrder::operator()(const std::string& a, const std::string& b) const {
+  return std::pair(std::atoi(a.c_str()), a) < std::pair(std::atoi(b.c_str()), b);
+}
+
 std::string learner_name(const std::string& known) {
   if (const char* given = std::getenv("POLICYGRAD_NAME"); given && *given) return given;
   if (!known.empty()) return known;
@@ -122,7 +137,8 @@ Progress parse_progress(const std::string& text) {
   Progress progress;
   progress.learner = json.value("learner", "");
   for (const auto& [number, lesson] : json.at("lessons").items()) {
-    progress.lessons[std::stoi(number)] = lesson_from(lesson);
+    check(is_lesson_number(number), "\"{}\" is no lesson", number);
+    progress.lessons[number] = lesson_from(lesson);
   }
   return progress;
 }
@@ -138,7 +154,7 @@ Progress load_progress(const std::string& path) {
 
 std::string text_of(const Progress& progress) {
   Json lessons = Json::object();
-  for (const auto& [number, lesson] : progress.lessons) lessons[std::to_string(number)] = to_json(lesson);
+  for (const auto& [number, lesson] : progress.lessons) lessons[number] = to_json(lesson);
   const Json json = {{"learner", progress.learner}, {"lessons", lessons}};
   return sorted_by_key(json).dump(1, Json::Utf8::replace) + "\n";
 }

@@ -33,9 +33,17 @@ struct LessonState {
   int64_t begun = 0;  // the first check or hint
   HuntScore hunt{};
 };
+// Whether a text is a lesson's number: "7", or "7b" for a part.
+bool is_lesson_number(const std::string& text);
+// "7b" of the folder "07b_ppo"; "" if it is no lesson's.
+std::string lesson_number_of(const std::string& folder);
+// "7", "7b", "10": the order of the course.
+struct InCourseOrder {
+  bool operator()(const std::string& a, const std::string& b) const;
+};
 struct Progress {
   std::string learner;  // the environment variable POLICYGRAD_NAME when it was last set, or user@machine
-  std::map<int, LessonState> lessons;
+  std::map<std::string, LessonState, InCourseOrder> lessons;  // by number
 };
 
 // Keeps the outcome of a check graded at `time`, and the remark on it.

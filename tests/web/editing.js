@@ -209,7 +209,7 @@ async function memory() {
 }
 
 (async () => {
-  for (const name of fs.readdirSync(site).filter((file) => /^lesson\d+\.exercise\.js$/.test(file))) {
+  for (const name of fs.readdirSync(site).filter((file) => /^lesson\w+\.exercise\.js$/.test(file))) {
     await rightAnswers(name.replace(".exercise.js", ".html"));
   }
   await wrongTexts();

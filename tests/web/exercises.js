@@ -23,7 +23,7 @@ function check(ok, what) {
 }
 
 for (const lesson of fs.readdirSync("lessons")) {
-  const file = path.join("lessons", lesson, "web", "answers.js"), number = Number(lesson.slice(0, 2));
+  const file = path.join("lessons", lesson, "web", "answers.js"), number = /^0?(\d+[a-z]?)_/.exec(lesson)?.[1];
   if (!fs.existsSync(file) || !fs.existsSync(path.join(build, `lesson${number}.js`))) continue;
   const answers = fs.readFileSync(file, "utf8");
   const rows = checksOf(number, answers), ids = new Set(answers.match(/(?<=\[answer )\S+/g));

@@ -1,7 +1,7 @@
 // What a learner has written and reached, kept in this browser: one entry per lesson. It can be saved as a file, and
 // read from one.
 
-const kKeys = /^lesson([1-9]\d?)$/, kMark = "policygrad progress";
+const kKeys = /^lesson([1-9]\d?[a-z]?)$/, kMark = "policygrad progress";
 const keyOf = (number) => `policygrad.lesson${number}`;
 
 // An entry with the fields that the pages use, whatever was stored: texts and states of checks.
@@ -56,13 +56,13 @@ function readProgress(text) {
   if (object(data).kind !== kMark) throw new Error(`this file has no "kind": "${kMark}"`);
   return Object.entries(object(data.lessons))
       .filter(([name]) => kKeys.test(name))
-      .map(([name, raw]) => [Number(kKeys.exec(name)[1]), cleanEntry(raw)]);
+      .map(([name, raw]) => [kKeys.exec(name)[1], cleanEntry(raw)]);
 }
 
 // The buttons of the index page, and beside each lesson how many of its checks are ok. `totals` has the number of
 // checks by lesson.
 function showProgress(box, totals) {
-  const status = el("span", {role: "status", class: "muted"}), numbers = Object.keys(totals).map(Number);
+  const status = el("span", {role: "status", class: "muted"}), numbers = Object.keys(totals);
   const show = () => {
     for (const number of numbers) {
       const ok = okOf(loadEntry(number)), place = document.getElementById(`progress${number}`);

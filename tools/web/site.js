@@ -9,8 +9,8 @@ const {execFileSync, spawnSync} = require("child_process");
 const [build, site] = process.argv.slice(2);
 const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "lesson"];
 const kScripts = ["worker", "progress", "editor", "exercise", "settings", "microscope_page", "page"];
-const kFolders = fs.readdirSync("lessons").filter((name) => /^\d\d_/.test(name)).sort();
-const numberOf = (folder) => Number(folder.slice(0, 2));
+const kFolder = /^0?(\d+[a-z]?)_/;  // 7b of 07b_ppo
+const kFolders = fs.readdirSync("lessons").filter((name) => kFolder.test(name)).sort();
 const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
 const write = (name, text) => fs.writeFileSync(path.join(site, name), text);
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
@@ -56,12 +56,12 @@ function settingsOf(program) {
 }
 
 const kLessons = kFolders.map((folder) => {
-  const number = numberOf(folder), text = read("lessons", folder, "README.md");
+  const number = kFolder.exec(folder)[1], text = read("lessons", folder, "README.md");
   const file = path.join(build, `lesson${number}.js`), program = fs.existsSync(file) ? file : null;
   return {
     number,
     text,
-    title: /^# Lesson \d+: (.*)$/m.exec(text)[1],
+    title: /^# Lesson \w+: (.*)$/m.exec(text)[1],
     question: text.split("\n\n")[1].replace(/\n/g, " "),
     program,
     exercise: exerciseOf(folder, number, program),
@@ -72,8 +72,8 @@ const kLessons = kFolders.map((folder) => {
 // Where a link of a README leads in the site; "" if to none of its pages.
 function pageOf(link) {
   if (/^https?:/.test(link) || link.startsWith("#")) return link;
-  const lesson = /(?:^|\/)(\d\d)_[a-z_]+\/(?:README\.md)?(#.*)?$/.exec(link);
-  if (lesson) return `lesson${Number(lesson[1])}.html${lesson[2] ?? ""}`;
+  const lesson = /(?:^|\/)0?(\d+[a-z]?)_[a-z_]+\/(?:README\.md)?(#.*)?$/.exec(link);
+  if (lesson) return `lesson${lesson[1]}.html${lesson[2] ?? ""}`;
   return /GLOSSARY\.md(#.*)?$/.test(link) ? "glossary.html" : "";
 }
 
@@ -107,7 +107,7 @@ function html(markdown, exercise = null) {
       .replace(/<img [^>]*>/g, "")
       .replace(/<(h[2-6])>(.*?)<\/\1>/g, (_, tag, text) => `<${tag} id="${anchorOf(text)}">${text}</${tag}>`)
       .replace(
-          /\.\/lesson\d+ check (\d\d\.\d+)/g,
+          /\.\/lesson\w+ check (\d\d\.\d+)/g,
           (command, id) => (ids.has(id) ? `<a href="#check-${id}">${command}</a>` : command))
       .replace(/<strong>([^<]+)<\/strong>/g, term)
       .replace(/<table>/g, "<div class=\"scroll\" tabindex=\"0\"><table>")

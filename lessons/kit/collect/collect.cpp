@@ -46,10 +46,11 @@ Course read_course(const std::string& root) {
   Course course;
   for (const fs::directory_entry& folder : fs::directory_iterator(root + "/lessons")) {
     const std::string name = folder.path().filename().string(), readme = folder.path().string() + "/README.md";
-    if (std::isdigit(static_cast<unsigned char>(name[0])) == 0 || !fs::exists(readme)) continue;
+    const std::string number = lesson_number_of(name);
+    if (number.empty() || !fs::exists(readme)) continue;
     const std::string text = read_file(readme);
     const std::vector<std::string> all = headings(text);
-    course[std::stoi(name)] = {all.empty() ? name : all[0], minutes_in(text)};
+    course[number] = {all.empty() ? name : all[0], minutes_in(text)};
   }
   return course;
 }
@@ -78,7 +79,7 @@ Progress read_record(const std::string& text) {
   progress.learner = clean(progress.learner, 40);
   for (auto& [number, lesson] : progress.lessons) {
     for (const auto& [id, state] : lesson.checks) {
-      check(is_id(id) && std::stoi(id) == number, "it has a check \"{}\"", id);
+      check(is_id(id) && std::stoi(id) == std::stoi(number), "it has a check \"{}\"", id);
     }
     check(lesson.checks.size() <= 20, "its lesson {} has {} checks", number, lesson.checks.size());
     for (auto& [id, history] : lesson.history) {
@@ -147,7 +148,7 @@ std::optional<double> minutes_taken(const LessonState& lesson, const std::string
   return static_cast<double>(solved - before) / 60 / together;
 }
 
-Room only_lesson(Room room, const Course& course, int number) {
+Room only_lesson(Room room, const Course& course, const std::string& number) {
   std::string known;
   for (const auto& [other, lesson] : course) known += fmt::format(" {}", other);
   check(course.contains(number), "collect: there is no lesson {}; there are:{}", number, known);

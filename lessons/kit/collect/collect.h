@@ -31,23 +31,24 @@ struct CheckSummary {
   std::optional<double> minutes;  // the median of minutes_taken(); nullopt if no laptop has it
 };
 
-// The lessons of this tree, by number.
+// A lesson of this tree.
 struct CourseLesson {
   std::string heading;                 // of its README: "Lesson 2: the tape"
   std::map<std::string, int> minutes;  // of each check
 };
-using Course = std::map<int, CourseLesson>;
+using Course = std::map<std::string, CourseLesson, InCourseOrder>;  // by number
 Course read_course(const std::string& root);
 
 constexpr size_t kLargestRecord = 1000000;  // bytes
 // The record in `text`, with texts that are short and have no control characters. Throws an exception if it is none of
-// this course: each check is of its lesson, "02.1" of lesson 2, and a lesson has at most 20.
+// this course: each check is of its lesson, "02.1" of lesson 2 or of a part of it, such as 2b, and a lesson has at most
+// 20.
 Progress read_record(const std::string& text);
 // `learner` as the name of a folder: letters, digits, @ - and _, and "_" for every other character; at most 40.
 std::string folder_name(const std::string& learner);
 
 // The room without all lessons but one. Throws Error if the course has no such lesson.
-Room only_lesson(Room room, const Course& course, int number);
+Room only_lesson(Room room, const Course& course, const std::string& number);
 
 // Reads DIR/LAPTOP/*progress.json. Files over 1 MB, symbolic links, and what is no record are skipped. Throws Error if
 // `dir` is not a folder.

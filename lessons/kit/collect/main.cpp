@@ -9,8 +9,7 @@
 int main(int argc, char** argv) {
   using namespace pg::kit;
   CLI::App app{"The tables of a workshop. Usually started by: make collect DIR=FOLDER LESSON=N"};
-  std::string dir;
-  int number = 0;
+  std::string dir, number;
   app.add_option("dir", dir, "A folder with a folder for each laptop");
   app.add_option("--lesson", number, "Only this lesson, but in the CSV file");
   try {

@@ -62,7 +62,7 @@ int64_t last_check(const LessonState& lesson) {
   return last;
 }
 
-std::set<std::string> ids_of(const Room& room, int number) {
+std::set<std::string> ids_of(const Room& room, const std::string& number) {
   std::set<std::string> ids;
   for (const Laptop& laptop : room.laptops) {
     const auto lesson = laptop.progress.lessons.find(number);
@@ -91,7 +91,7 @@ std::string row_of(const Laptop& laptop, const LessonState& lesson, const std::s
 }
 
 // The heading of a lesson and its table laptop × check.
-std::string lesson_table(const Room& room, const Course& course, int number, int64_t now) {
+std::string lesson_table(const Room& room, const Course& course, const std::string& number, int64_t now) {
   const std::set<std::string> ids = ids_of(room, number);
   const auto known = course.find(number);
   std::string table =
@@ -108,14 +108,15 @@ std::string lesson_table(const Room& room, const Course& course, int number, int
   return table + "</tbody></table>\n";
 }
 
+using Weights = std::map<std::string, int64_t, InCourseOrder>;
 // The numbers of the lessons that have a check: those with the largest `weight` first, and of equals by number.
-std::vector<int> lessons_by(const Room& room, const std::map<int, int64_t>& weight) {
-  std::vector<int> numbers;
+std::vector<std::string> lessons_by(const Room& room, const Weights& weight) {
+  std::vector<std::string> numbers;
   for (const auto& [number, w] : weight) {
     if (!ids_of(room, number).empty()) numbers.push_back(number);
   }
-  std::sort(numbers.begin(), numbers.end(),
-            [&](int a, int b) { return weight.at(a) != weight.at(b) ? weight.at(a) > weight.at(b) : a < b; });
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [&](const auto& a, const auto& b) { return weight.at(a) > weight.at(b); });
   return numbers;
 }
 
@@ -128,8 +129,9 @@ std::string title_of(const Room& room, int64_t now, const char* format) {
   return fmt::format("{} laptop{}, {}", n, n == 1 ? "" : "s", text);
 }
 
-// What the class made of each check of a lesson.
-std::string checks_table(const std::vector<CheckSummary>& checks, const Course& course, int number) {
+// What the class made of each check of a lesson, whose ids are `ids`.
+std::string checks_table(const std::vector<CheckSummary>& checks, const Course& course, const std::string& number,
+                         const std::set<std::string>& ids) {
   std::string table =
       "<table><thead><tr><th scope=\"col\">check</th><th scope=\"col\">ok</th><th scope=\"col\">WRONG</th>"
       "<th scope=\"col\">TODO</th><th scope=\"col\">attempts, mean</th><th scope=\"col\">with a hint</th>"
@@ -137,7 +139,7 @@ std::string checks_table(const std::vector<CheckSummary>& checks, const Course& 
       "<th scope=\"col\">WRONG for up to</th><th scope=\"col\">commonest diagnosis</th></tr></thead><tbody>\n";
   const auto known = course.find(number);
   for (const CheckSummary& sum : checks) {
-    if (std::stoi(sum.id) != number) continue;
+    if (!ids.contains(sum.id)) continue;
     const bool estimated = known != course.end() && known->second.minutes.contains(sum.id);
     table += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(sum.id));
     for (const std::string& cell :
@@ -154,7 +156,7 @@ std::string checks_table(const std::vector<CheckSummary>& checks, const Course& 
 }
 
 // Who has which remark in a lesson.
-std::string remarks(const Room& room, int number) {
+std::string remarks(const Room& room, const std::string& number) {
   std::string items;
   for (const Laptop& laptop : room.laptops) {
     const auto lesson = laptop.progress.lessons.find(number);
@@ -196,7 +198,7 @@ std::string html_text(const std::string& text) {
 }
 
 std::string room_html(const Room& room, const Course& course, int64_t now) {
-  std::map<int, int64_t> results;  // that are not TODO
+  Weights results;  // that are not TODO
   for (const Laptop& laptop : room.laptops) {
     for (const auto& [number, lesson] : laptop.progress.lessons) {
       results[number] += std::count_if(lesson.checks.begin(), lesson.checks.end(),
@@ -205,8 +207,9 @@ std::string room_html(const Room& room, const Course& course, int64_t now) {
   }
   const std::vector<CheckSummary> checks = summaries(room, now);
   std::string page = head_of(title_of(room, now, "%Y-%m-%d %H:%M"), 0);
-  for (const int number : lessons_by(room, results)) {
-    page += lesson_table(room, course, number, now) + checks_table(checks, course, number) + remarks(room, number);
+  for (const std::string& number : lessons_by(room, results)) {
+    page += lesson_table(room, course, number, now) + checks_table(checks, course, number, ids_of(room, number)) +
+            remarks(room, number);
   }
   page += room.laptops.empty() ? "<p>There is no record of a laptop yet.</p>\n" : fmt::format("<p>{}</p>\n", kLegend);
   for (const std::string& sentence : room.skipped) page += fmt::format("<p>{}</p>\n", html_text(sentence));
@@ -214,19 +217,19 @@ std::string room_html(const Room& room, const Course& course, int64_t now) {
 }
 
 std::string live_html(const Room& room, const Course& course, int64_t now) {
-  std::map<int, int64_t> laptops_in;  // whose last check was in this lesson
+  Weights laptops_in;  // whose last check was in this lesson
   for (const Laptop& laptop : room.laptops) {
-    int current = 0;
+    std::string current;
     int64_t latest = -1;
     for (const auto& [number, lesson] : laptop.progress.lessons) {
       laptops_in.try_emplace(number, 0);
       if (last_check(lesson) > latest) current = number, latest = last_check(lesson);
     }
-    if (current > 0) ++laptops_in[current];
+    if (!current.empty()) ++laptops_in[current];
   }
   constexpr int kReloadSeconds = 5;
   std::string page = head_of(title_of(room, now, "%H:%M:%S"), kReloadSeconds);
-  for (const int number : lessons_by(room, laptops_in)) page += lesson_table(room, course, number, now);
+  for (const std::string& number : lessons_by(room, laptops_in)) page += lesson_table(room, course, number, now);
   page += room.laptops.empty() ? "<p>No laptop has sent a record yet.</p>\n" : fmt::format("<p>{}</p>\n", kLegend);
   return page + "</body></html>\n";
 }

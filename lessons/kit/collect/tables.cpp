@@ -1,4 +1,5 @@
 // The tables of a workshop as text and as CSV.
+#include <algorithm>
 #include <ctime>
 
 #include "lessons/kit/collect/collect.h"
@@ -17,10 +18,11 @@ std::string csv_cell(const std::string& text) {
 }
 
 const LessonState* lesson_of(const Laptop& laptop, const std::string& id) {
+  const LessonState* found = nullptr;  // the last one: an old record has the checks of a part in the lesson itself
   for (const auto& [number, lesson] : laptop.progress.lessons) {
-    if (lesson.checks.contains(id)) return &lesson;
+    if (lesson.checks.contains(id)) found = &lesson;
   }
-  return nullptr;
+  return found;
 }
 
 // "ok", "ok*" (with a remark), "W 12" (WRONG, 12 minutes), "t 12" (not graded since an edit, was WRONG 12 minutes ago),
@@ -71,14 +73,17 @@ std::string room_text(const Room& room, int64_t now) {
   for (const Laptop& laptop : room.laptops) width = std::max(width, text_width(readable(laptop.name)));
   width = std::min(width, kWidestName);
   std::string text;
-  for (size_t first = 0; first < checks.size();) {  // the checks of one lesson
+  for (size_t first = 0; first < checks.size();) {  // the checks of one lesson with its parts
     size_t last = first;
     while (last < checks.size() && checks[last].id.substr(0, 2) == checks[first].id.substr(0, 2)) ++last;
     text += padded("laptop", width);
     for (size_t i = first; i < last; ++i) text += fmt::format("  {:<5}", checks[i].id);
     text += "\n";
     for (const Laptop& laptop : room.laptops) {
-      if (!lesson_of(laptop, checks[first].id)) continue;
+      const auto has = [&](const CheckSummary& check) { return lesson_of(laptop, check.id) != nullptr; };
+      if (std::none_of(checks.begin() + static_cast<ptrdiff_t>(first), checks.begin() + static_cast<ptrdiff_t>(last),
+                       has))
+        continue;
       std::string row = padded(shortened(readable(laptop.name)), width);
       for (size_t i = first; i < last; ++i) {
         row += fmt::format("  {:<5}", cell_of(lesson_of(laptop, checks[i].id), checks[i].id, now));

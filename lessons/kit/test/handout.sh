@@ -65,7 +65,7 @@ PATH=$(dirname "$cmake"):$PATH
 expect 0 sh scripts/configure.sh all -DCMAKE_BUILD_TYPE=Debug -DPOLICYGRAD_PRECOMPILE=OFF \
   -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)"
 for lesson in "$source"/lessons/[0-9]*; do
-  number=$(basename "$lesson" | sed 's/^0*\([0-9]*\)_.*/\1/')
+  number=$(basename "$lesson" | sed 's/^0*\([0-9]*[a-z]*\)_.*/\1/')
   for target in "lesson$number" "lesson${number}_stub"; do
     grep -q "/$target\.dir" "$tree/all/CMakeFiles/TargetDirectories.txt" || fail "CMake makes no target $target"
   done

@@ -20,7 +20,7 @@ constexpr int64_t kNow = 1700000000;
 Progress record(const std::string& learner, State first, int64_t minutes, const std::string& diagnosis) {
   Progress progress;
   progress.learner = learner;
-  LessonState& lesson = progress.lessons[1];
+  LessonState& lesson = progress.lessons["1"];
   lesson.checks = {{"01.1", first}, {"01.2", State::todo}};
   lesson.history["01.1"] = {kNow, minutes > 0 ? kNow - 60 * minutes - 30 : 0, diagnosis};
   return progress;
@@ -45,7 +45,7 @@ TEST_CASE("a workshop's table has the states and the commonest diagnosis and the
   save(root / "b", record("", State::wrong, 3, "a factor, or \"two\""));
   save(root / "c", record("c", State::todo, 40, "a factor, or \"two\""));
   Progress remarked = record("d", State::ok, 0, "");
-  remarked.lessons[1].history["01.1"].remark = "only calls the engine's own add";
+  remarked.lessons["1"].history["01.1"].remark = "only calls the engine's own add";
   save(root / "d", remarked);
   const Room room = read_room(dir.path);
   CHECK(room.skipped.empty());
@@ -162,19 +162,19 @@ TEST_CASE("the minutes of a check are those since the ok before", "[kit]") {
 }
 
 TEST_CASE("a page has a table per lesson with medians and means and hints", "[kit]") {
-  const Course course = {{1, {"Lesson 1: tensors", {{"01.1", 15}}}}, {2, {"Lesson 2: the tape", {{"02.1", 10}}}}};
+  const Course course = {{"1", {"Lesson 1: tensors", {{"01.1", 15}}}}, {"2", {"Lesson 2: the tape", {{"02.1", 10}}}}};
   Room room;
   for (const int minutes : {4, 30, 7, 9}) {  // the median of all: 8; 02.1 is done by two
     Progress progress;
-    LessonState& lesson = progress.lessons[1];
+    LessonState& lesson = progress.lessons["1"];
     lesson.checks = {{"01.1", State::ok}};
     lesson.begun = kNow - 6000;
     lesson.history["01.1"] = {.checked = kNow - 60, .solved = lesson.begun + 60 * minutes, .attempts = minutes};
     if (minutes < 9) lesson.hints["01.1"] = 2;
-    if (minutes < 9) progress.lessons[2].checks = {{"02.1", State::wrong}};
+    if (minutes < 9) progress.lessons["2"].checks = {{"02.1", State::wrong}};
     room.laptops.push_back({fmt::format("l{}", minutes), fmt::format("l{}", minutes), progress});
   }
-  room.laptops[0].progress.lessons[2].checks["02.2"] = State::ok;
+  room.laptops[0].progress.lessons["2"].checks["02.2"] = State::ok;
   const std::string page = room_html(room, course, kNow);
   const size_t first = page.find("<h2>Lesson 1: tensors</h2>"), second = page.find("<h2>Lesson 2: the tape</h2>");
   CHECK(first < second);  // as many results in each
@@ -182,14 +182,36 @@ TEST_CASE("a page has a table per lesson with medians and means and hints", "[ki
                  "<th scope=\"row\">01.1</th><td class=\"number\">4</td><td class=\"number\">0</td>"
                  "<td class=\"number\">0</td><td class=\"number\">12.5</td><td class=\"number\">2</td>"
                  "<td class=\"number\">8</td><td class=\"number\">15</td>"));
-  room.laptops[1].progress.lessons[2].checks = {{"02.1", State::ok}, {"02.2", State::ok}};
+  room.laptops[1].progress.lessons["2"].checks = {{"02.1", State::ok}, {"02.2", State::ok}};
   const std::string other = room_html(room, course, kNow);
   CHECK(other.find("<h2>Lesson 2") < other.find("<h2>Lesson 1"));
-  const std::string one = room_html(only_lesson(room, course, 2), course, kNow);
+  const std::string one = room_html(only_lesson(room, course, "2"), course, kNow);
   CHECK(contains(one, "<h2>Lesson 2"));
   CHECK_FALSE(contains(one, "<h2>Lesson 1"));
-  CHECK(testing::error_of([&] { only_lesson(room, course, 3); }) == "collect: there is no lesson 3; there are: 1 2");
+  CHECK(testing::error_of([&] { only_lesson(room, course, "3b"); }) ==
+        "collect: there is no lesson 3b; there are: 1 2");
   CHECK(contains(room_text(room, kNow), "01.1  4 ok  0 WRONG  0 TODO  8 minutes (median)\n"));
   room.laptops[0].name = "Benedetta Fernández-Rodríguez";
   CHECK(contains(room_text(room, kNow), "Benedetta Fernández-Rod~  ok   \n"));
+}
+
+TEST_CASE("a part of a lesson has checks with the lesson's number", "[kit]") {
+  const auto record = [](const char* number, const char* id) {
+    return fmt::format(R"({{"lessons": {{"{}": {{"checks": {{"{}": "ok"}}, "hints": {{}}, "solution_asked": []}}}}}})",
+                       number, id);
+  };
+  Room room;
+  room.laptops.push_back({"old", "old", read_record(record("7", "07.5"))});  // of a version without parts
+  room.laptops.push_back({"part", "part", read_record(record("7b", "07.5"))});
+  room.laptops.push_back({"first", "first", read_record(record("7", "07.1"))});
+  for (const char* number : {"8", "8b", "7B", "07", "b"}) {
+    CHECK_THROWS_AS(read_record(record(number, "07.5")), std::exception);
+  }
+  CHECK(contains(room_text(room, kNow),
+                 "laptop   07.1   07.5 \nold             ok   \npart            ok   \nfirst    ok"));
+  const Course course = {{"7", {"Lesson 7: one", {{"07.1", 15}}}}, {"7b", {"Lesson 7b: two", {{"07.5", 10}}}}};
+  const std::string page = room_html(only_lesson(room, course, "7b"), course, kNow);
+  CHECK(contains(page, "<h2>Lesson 7b: two</h2>"));
+  CHECK_FALSE(contains(page, "<h2>Lesson 7: one</h2>"));
+  CHECK_FALSE(contains(page, "07.1"));
 }

@@ -145,13 +145,13 @@ TEST_CASE("the score of hunts is part of the record", "[kit]") {
   const TempDir dir;
   const std::string path = (dir.path / "progress.json").string();
   Progress progress;
-  progress.lessons[6].hunt = {7, 5, 2, 3};
-  progress.lessons[7] = {};
+  progress.lessons["6"].hunt = {7, 5, 2, 3};
+  progress.lessons["7"] = {};
   save_progress(path, progress);
   const Progress back = load_progress(path);
-  const HuntScore& score = back.lessons.at(6).hunt;
+  const HuntScore& score = back.lessons.at("6").hunt;
   CHECK(std::vector{score.answered, score.right, score.streak, score.best} == std::vector<int64_t>{7, 5, 2, 3});
-  CHECK(back.lessons.at(7).hunt.answered == 0);
+  CHECK(back.lessons.at("7").hunt.answered == 0);
   const auto damaged = [&](const std::string& hunt) {
     pg::testing::write_bytes(
         path, R"({"lessons": {"6": {"checks": {}, "hints": {}, "solution_asked": [], "hunt": )" + hunt + "}}}");

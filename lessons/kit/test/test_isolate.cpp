@@ -211,7 +211,7 @@ TEST_CASE("what an answer prints stands above its case and before its crash", "[
 }
 
 TEST_CASE("a long title has a line of its own", "[kit]") {
-  LessonEntry lesson{1, "lessons/kit", "test", "kit.cpp", {}, {}, {}};
+  LessonEntry lesson{"1", "lessons/kit", "test", "kit.cpp", {}, {}, {}};
   lesson.exercise_file = "README.md";
   for (const char* title : {"short", "a title of thirty-five characters..",
                             "one that is far longer than any column "
@@ -238,9 +238,9 @@ TEST_CASE("a mutant is judged where the build has what it needs", "[kit]") {
   check.id = "01.1";
   check.piece = "f";
   check.run = [](Grader& g, bool) { g.note("right"); };
-  const LessonEntry plain{1, "", "", "", {check}, {}, {}};
+  const LessonEntry plain{"1", "", "", "", {check}, {}, {}};
   check.run = [](Grader& g, bool) { g.expect(false, "1 + 1", "3", "2", "the sum is too large"); };
-  LessonEntry with_simulator{1, "", "", "", {check}, {}, {}};
+  LessonEntry with_simulator{"1", "", "", "", {check}, {}, {}};
   with_simulator.checks_accesses = [] { return true; };
   int status = 0;
   const auto run = [&](const LessonEntry& lesson, const std::string& needs) {

@@ -178,16 +178,16 @@ TEST_CASE("progress survives a round trip and refuses other files", "[kit]") {
   CHECK(load_progress(file.path).lessons.empty());
   Progress progress;
   progress.learner = "Ada";
-  progress.lessons[3] = {.hash = "abc",
-                         .when = "2025-01-02 03:04",
-                         .checks = {{"03.1", State::ok}, {"03.2", State::wrong}},
-                         .history = {{"03.2", {1700000060, 1700000000, "a sign \xff", "", 1700000030, 4, true}}},
-                         .hints = {{"03.2", 2}},
-                         .solution_asked = {"03.2"},
-                         .begun = 1600000000};
-  const LessonState& saved = progress.lessons[3];
+  progress.lessons["3"] = {.hash = "abc",
+                           .when = "2025-01-02 03:04",
+                           .checks = {{"03.1", State::ok}, {"03.2", State::wrong}},
+                           .history = {{"03.2", {1700000060, 1700000000, "a sign \xff", "", 1700000030, 4, true}}},
+                           .hints = {{"03.2", 2}},
+                           .solution_asked = {"03.2"},
+                           .begun = 1600000000};
+  const LessonState& saved = progress.lessons["3"];
   save_progress(file.path, progress);
-  const LessonState back = load_progress(file.path).lessons.at(3);
+  const LessonState back = load_progress(file.path).lessons.at("3");
   CHECK(back.checks == saved.checks);
   CHECK(back.hints == saved.hints);
   CHECK(back.solution_asked == saved.solution_asked);
@@ -212,8 +212,8 @@ TEST_CASE("records of older versions have no learner and no times", "[kit]") {
       R"({"lessons": {"1": {"checks": {"01.1": "WRONG"}, "hash": "a", "hints": {}, "solution_asked": [], "when": "b"}}})");
   const Progress old = load_progress(file.path);
   CHECK(old.learner.empty());
-  CHECK(old.lessons.at(1).checks.at("01.1") == State::wrong);
-  CHECK(old.lessons.at(1).history.empty());
+  CHECK(old.lessons.at("1").checks.at("01.1") == State::wrong);
+  CHECK(old.lessons.at("1").history.empty());
 }
 
 TEST_CASE("the first WRONG since the last ok is kept", "[kit]") {
@@ -244,7 +244,7 @@ TEST_CASE("the first WRONG since the last ok is kept", "[kit]") {
 }
 
 TEST_CASE("a line of progress has at most 80 columns", "[kit]") {
-  LessonEntry lesson{10, "", "rewards that can be verified", "", {}, {}, {}};
+  LessonEntry lesson{"10", "", "rewards that can be verified", "", {}, {}, {}};
   LessonState state;
   std::map<std::string, int> minutes;
   for (int i = 1; i <= 8; ++i) {
@@ -254,17 +254,17 @@ TEST_CASE("a line of progress has at most 80 columns", "[kit]") {
   }
   WithStyle plain({});
   CHECK(progress_line(lesson, state, minutes, false) ==
-        "10 rewards that can be verified  ........  not started, 120 min: ./lesson10");
+        " 10 rewards that can be verified  ........  not started, 120 min: ./lesson10");
   for (const auto& check : lesson.checks) state.checks[check.id] = State::wrong;
   CHECK(text_width(progress_line(lesson, state, minutes, true)) <= 80);
   state.checks["10.1"] = state.checks["10.3"] = State::ok;
   state.checks["10.4"] = State::todo;
   CHECK(progress_line(lesson, state, minutes, true) ==
-        "10 rewards that can be verified  #x#.xxxx  2 of 8 ok, 5 WRONG, 90 min, edited");
+        " 10 rewards that can be verified  #x#.xxxx  2 of 8 ok, 5 WRONG, 90 min, edited");
   set_style({.unicode = true});
   CHECK(text_width(progress_line(lesson, state, minutes, true)) <= 80);
   for (const auto& check : lesson.checks) state.checks[check.id] = State::ok;
-  CHECK(progress_line(lesson, state, minutes, false) == "10 rewards that can be verified  ████████  8 of 8 ok");
+  CHECK(progress_line(lesson, state, minutes, false) == " 10 rewards that can be verified  ████████  8 of 8 ok");
 }
 
 TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
@@ -273,7 +273,7 @@ TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
   std::ofstream(folder / "answers.h") << "int f() {\n  // [answer 01.1 f]\n  return 1;\n"
                                          "  // [end]\n}\n";
   std::ofstream(folder / "exercise.cpp") << "mine\n";
-  LessonEntry lesson{99, "build-kit-test", "test", "exercise.cpp", {}, {}, {}};
+  LessonEntry lesson{"99", "build-kit-test", "test", "exercise.cpp", {}, {}, {}};
   CHECK(reset_command(lesson) == 0);
   CHECK(read_file((folder / "exercise.cpp").string()) ==
         "int f() {\n  // Yours, in place of the next line.\n  TODO(\"01.1 f\");\n}\n");
@@ -288,7 +288,7 @@ TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
 }
 
 TEST_CASE("checks are selected by id, number or piece", "[kit]") {
-  LessonEntry lesson{2, "", "", "", {}, {}, {}};
+  LessonEntry lesson{"2", "", "", "", {}, {}, {}};
   for (const char* id : {"02.1", "02.2"}) {
     CheckEntry check;
     check.id = id;
@@ -301,4 +301,22 @@ TEST_CASE("checks are selected by id, number or piece", "[kit]") {
   CHECK(select(lesson, {"2.2"}).front()->id == "02.2");
   CHECK_THROWS_AS(select(lesson, {"9"}), Error);
   CHECK_THROWS_AS(select(lesson, {"2.1", "9"}), Error);
+  lesson.renamed = {{"02.9", "01.2"}};
+  CHECK(testing::error_of([&] { select(lesson, {"1.1"}); }) ==
+        "01.1 is a check of lesson 1: make lesson1 && ./lesson1 check 01.1");
+  CHECK(testing::error_of([&] { select(lesson, {"02.9"}); }) ==
+        "02.9 is called 01.2 now, and is a check of lesson 1: make lesson1 && ./lesson1 check 01.2");
+}
+
+TEST_CASE("lessons are in the order of the course, a part behind its lesson", "[kit]") {
+  for (const char* number : {"1", "13", "7b"}) CHECK(is_lesson_number(number));
+  for (const char* other : {"", "0", "01", "b", "7bb", "7B", "123", "7b ", "1\n"}) CHECK_FALSE(is_lesson_number(other));
+  CHECK(lesson_number_of("07b_ppo") == "7b");
+  CHECK(lesson_number_of("13_positions") == "13");
+  for (const char* other : {"kit", "INSTRUCTOR.md", "07b", "007_x", "_"}) CHECK(lesson_number_of(other).empty());
+  Progress progress;
+  for (const char* number : {"10", "7b", "13", "8", "7", "13b"}) progress.lessons[number] = {};
+  std::string order;
+  for (const auto& [number, state] : parse_progress(text_of(progress)).lessons) order += number + " ";
+  CHECK(order == "7 7b 8 10 13 13b ");
 }

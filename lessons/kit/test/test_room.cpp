@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const Course kCourse = {{1, {"Lesson 1: tensors", {{"01.1", 10}, {"01.2", 15}}}},
-                        {2, {"Lesson 2: the <tape>", {{"02.1", 10}}}}};
+const Course kCourse = {{"1", {"Lesson 1: tensors", {{"01.1", 10}, {"01.2", 15}}}},
+                        {"2", {"Lesson 2: the <tape>", {{"02.1", 10}}}}};
 
 // A room that runs until the end of the block.
 class TestRoom {
@@ -65,8 +65,8 @@ class TestRoom {
 Progress progress_of(const std::string& learner, State state = State::ok) {
   Progress progress;
   progress.learner = learner;
-  progress.lessons[1].checks = {{"01.1", state}, {"01.2", State::todo}};
-  progress.lessons[1].history["01.1"] = {.checked = 1700000000, .attempts = 3};
+  progress.lessons["1"].checks = {{"01.1", state}, {"01.2", State::todo}};
+  progress.lessons["1"].history["01.1"] = {.checked = 1700000000, .attempts = 3};
   return progress;
 }
 std::string record_of(const std::string& learner, State state = State::ok) {
@@ -104,7 +104,7 @@ TEST_CASE("the room shows a posted record and keeps it where collect reads it", 
   CHECK(room.file("Ada") == record_of("Ada"));
   const Room collected = read_room(room.dir.file("room"));
   REQUIRE(collected.laptops.size() == 2);
-  CHECK(collected.laptops[1].progress.lessons.at(1).checks.at("01.1") == State::ok);
+  CHECK(collected.laptops[1].progress.lessons.at("1").checks.at("01.1") == State::ok);
   CHECK(collected.skipped.empty());
 }
 
@@ -239,8 +239,8 @@ TEST_CASE("a room that is opened again has its records and the current lesson fi
   const TempDir dir;
   const std::string folder = dir.file("room");
   Progress ada = progress_of("Ada");
-  ada.lessons[2].checks = {{"02.1", State::wrong}};
-  ada.lessons[2].history["02.1"] = {.checked = 1700000600, .crashed = true};
+  ada.lessons["2"].checks = {{"02.1", State::wrong}};
+  ada.lessons["2"].history["02.1"] = {.checked = 1700000600, .crashed = true};
   Board(folder, "kobamide", kCourse).answer({"POST", "/kobamide", text_of(ada), "10.0.0.1"});
   Board again(folder, "another", kCourse);
   const std::string page = again.answer({"GET", "/", "", "10.0.0.9"}).body;

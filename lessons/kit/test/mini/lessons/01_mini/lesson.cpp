@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   using namespace pg::mini;
   const Impl engine{[](double x) { return 2 * x; }, [](double x) { return 3 * x; }};
   return pg::kit::run_lesson<Impl>(
-      {.number = 1,
+      {.number = "1",
        .folder = "lessons/01_mini",
        .title = "mini",
        .reference = engine,
