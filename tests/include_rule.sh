@@ -44,7 +44,7 @@ END
 report 'a lesson may not use what a later one introduces' <<END
 $(for folder in lessons/0* lessons/10_*; do includes "$folder" 'tensor/cuda/'; done
   for folder in lessons/[0-9]*; do
-    includes "$folder" 'lessons/[0-9]' | grep -v "\"$folder/"
+    includes "$folder" 'lessons/[0-9]' | LC_ALL=C awk -F'"' -v own="$folder/" '$2 > own && index($2, own) != 1'
   done
   includes lessons/01_tensors 'autograd/|nn/|rl/|tasks/'
   includes lessons/02_autograd 'nn/|rl/|tasks/'

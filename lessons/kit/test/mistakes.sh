@@ -10,7 +10,7 @@ sh scripts/answers.sh "$work/answers.md" >/dev/null
 "$mutants" page >"$work/page.md"
 # | check | `name` | words | of the answers' page, and the same columns of the page under test; marks of Markdown taken out.
 plain() { sed 's/&lt;/</g; s/\\//g' | sort; }
-awk -v lesson="${folder#lessons/}" 'BEGIN { id = substr(lesson, 1, 2) "." } index($2, id) == 1 && /^\|/' FS='[|] *' \
+awk -v title="#$(head -n 1 "$folder/README.md")" '/^## / { inside = $0 == title } inside && /^\| [0-9]/' \
   "$work/answers.md" | grep -v ' | ok |$' | plain >"$work/rows"
 awk '/^## / { check = $2 } /^\| `/ { print "| " check " " $0 }' "$work/page.md" | plain >"$work/shown"
 missing=0

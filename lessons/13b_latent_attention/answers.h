@@ -1,0 +1,38 @@
+// Lesson 13b: latent attention. This is your file: replace TODO(...), then:
+// make lesson13b && ./lesson13b check
+//
+// B batch, H heads, T queries at the last of S positions. Use operations, so
+// that gradients pass: matmul(a, b) (leading dims broadcast), transpose(x) (the
+// last two dims), transpose(x, 1, 2), reshape, slice(x, dim, start, end),
+// cat({a, b}, dim), pg::attention(q, k, v, options).
+#include <cmath>
+
+#include "lessons/13b_latent_attention/lesson.h"
+
+namespace pg::lesson13b {
+
+// Causal latent attention in the absorbed form (LatentInputs has the shapes).
+// k_up [H·d_n, d_c] holds W_uk of head 0, then that of head 1, and so on; v_up
+// [H·d_v, d_c] the W_uv. The plain form gives head h, at position s, the key
+// [W_uk·latent[s] ; k_rope[s]], the value W_uv·latent[s], and divides scores by
+// √(d_n + d_r). Compute the same without ever making those keys and values:
+// they are H times larger than the latents. pg::attention takes one head of
+// keys for all heads of queries, AttentionOptions::scale, and T queries for the
+// last T of S keys. It wants keys and values of one width: pass the whole key
+// as the value too, and keep the first d_c channels of the result. → [B, T,
+// H·d_v], head after head.
+Tensor absorbed_attention(const LatentInputs& in, const Tensor& k_up, const Tensor& v_up) {
+  // [answer 13.4 absorbed_attention]
+  const int64_t rows = in.q_nope.size(0), heads = in.q_nope.size(1), steps = in.q_nope.size(2);
+  const int64_t d_n = in.q_nope.size(3), d_r = in.q_rope.size(3), d_c = in.latent.size(3), d_v = v_up.size(0) / heads;
+  const Tensor q = matmul(in.q_nope, reshape(k_up, {heads, d_n, d_c}));  // row vectors: q·W is Wᵀq
+  const Tensor key = cat({in.latent, in.k_rope}, 3);
+  AttentionOptions options;
+  options.scale = 1 / std::sqrt(static_cast<double>(d_n + d_r));
+  const Tensor sums = slice(pg::attention(cat({q, in.q_rope}, 3), key, key, options), 3, 0, d_c);
+  const Tensor values = matmul(sums, transpose(reshape(v_up, {heads, d_v, d_c})));  // [B, H, T, d_v]
+  return reshape(transpose(values, 1, 2), {rows, steps, heads * d_v});
+  // [end]
+}
+
+}  // namespace pg::lesson13b
