@@ -176,11 +176,14 @@ avx2_bits() {
     printf 'skipped: no AVX-512 on this machine\n0 passed, 0 failed, 1 skipped\n'
     return
   fi
-  build build-avx2 pg lesson3 lesson6 lesson7 lesson9 -- -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=OFF \
+  local lesson lessons=(lesson3 lesson6 lesson7 lesson7b lesson9)
+  build build-avx2 pg "${lessons[@]}" -- -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=OFF \
     -DCMAKE_CXX_FLAGS=-march=x86-64-v3 && sh tools/same_runs.sh build/pg build-avx2/pg bf16 || return 1
-  for lesson in lesson3 lesson6 lesson7 lesson9; do
-    for folder in build build-avx2; do $folder/$lesson --plain | sed '/^[0-9.]* s\. Now read/,$d' >$folder/$lesson.txt; done
-    cmp build/$lesson.txt build-avx2/$lesson.txt || return 1
+  for lesson in "${lessons[@]}"; do
+    for folder in build build-avx2; do
+      "$folder/$lesson" --plain | sed '/^[0-9.]* s\. Now read/,$d' >"$folder/$lesson.txt"
+    done
+    cmp "build/$lesson.txt" "build-avx2/$lesson.txt" || return 1
   done
 }
 web_pages() {

@@ -37,7 +37,7 @@ if(judges_speed AND TARGET lesson3_mutants)
 endif()
 
 # The lessons whose demonstration trains to a curve, and those whose demonstration measures times.
-set(long_demos 4 5 6 7 9)
+set(long_demos 4 5 6 9)
 set(timed_demos 1 4 5 12 13b)
 # The lessons whose exercise has comments of more than 80 columns.
 set(wide_lessons 1 2 3 4)

@@ -1,22 +1,24 @@
-// The demonstration of lesson 7, first part: properties of the first step, and CartPole with CleanRL's recipe.
+#pragma once
+// CartPole with CleanRL's recipe, for the demonstrations of lessons 7 and 7b.
 #include <algorithm>
-#include <cmath>
+#include <string>
+#include <vector>
 
-#include "lessons/07_ppo/drawings.h"
-#include "lessons/07_ppo/train.h"
+#include "lessons/07_gae/drawings.h"
+#include "lessons/07_gae/train.h"
+#include "lessons/kit/demo.h"
 #include "lessons/kit/plot.h"
 
 namespace pg::lesson07 {
-namespace {
 
 // Means of 30 equal parts of x. Values below -1 or not finite count as -1.
-std::vector<double> thinned(std::vector<double> x) {
+inline std::vector<double> thinned(std::vector<double> x) {
   for (double& value : x) value = std::max(-1.0, value);
   return kit::thinned(x, 30);
 }
 
 // What an engineer looks at besides the returns.
-void watch(kit::Demo& demo, const Curve& curve) {
+inline void watch(kit::Demo& demo, const Curve& curve) {
   demo.watch("entropy in nats", curve.entropy);
   demo.watch("explained variance", curve.explained_variance);
   demo.watch("KL from the policy that acted", curve.kl);
@@ -25,41 +27,8 @@ void watch(kit::Demo& demo, const Curve& curve) {
   demo.watch("value loss", curve.value_loss);
 }
 
-}  // namespace
-
-void show_first_step(kit::Demo& demo, const Impl& impl) {
-  demo.heading("The first step is the policy gradient");
-  rl::EnvTrainConfig config;
-  config.epochs = config.minibatches = 1;       // one update on the whole rollout
-  config.value_coef = config.entropy_coef = 0;  // by the policy loss alone
-  double worst = 0;
-  const auto gradient = [&](double clip) {
-    config.clip_low = config.clip_high = clip;
-    rl::EnvTrainer trainer(config, functions_of(impl));
-    worst = std::max(worst, trainer.step().first_ratio_error);
-    std::vector<double> result;
-    for (const auto& [name, weight] : named_parameters(trainer.model())) {
-      const std::vector<double> part = weight.grad().to_vector();
-      result.insert(result.end(), part.begin(), part.end());
-    }
-    return result;
-  };
-  const std::vector<double> clipped = gradient(0.2), plain = gradient(0);  // clip 0: the loss is -A·log π
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < plain.size(); ++i) {
-    difference = std::hypot(difference, clipped[i] - plain[i]);
-    norm = std::hypot(norm, plain[i]);
-  }
-  demo.say(
-      "512 steps of CartPole: the policy balances a pole on a cart. The reward is 1 per step, and an episode has at "
-      "most 500 steps. Before the first update the ratio, π(action) now / π(action) when it was sampled, must be "
-      "exactly 1, because the network and its inputs are the same. At a ratio of 1 the loss of PPO has the gradient of "
-      "REINFORCE. If one of the two claims fails in your own code, fix that first.");
-  demo.claim("largest |ratio - 1| before the first update", worst, "", kit::equals(0));
-  demo.claim("gradient of PPO away from that of -A·log π, relative", difference / norm, "", kit::at_most(1e-5));
-}
-
-void show_cartpole(kit::Demo& demo, const Impl& impl) {
+// Trains on CartPole with CleanRL's recipe and shows the curves. What ./lesson7 hunt and ./lesson7b hunt show.
+inline void show_cartpole(kit::Demo& demo, const rl::EnvFunctions& functions) {
   const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 3 : 1);
   demo.heading("CartPole-v1, 500,000 steps");
   kit::Series series{.name = "PPO on CartPole", .y = {}};
@@ -69,7 +38,7 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
     demo.status(fmt::format("CartPole, seed {} of {} ...", seed, seeds.size()));
     rl::EnvTrainConfig config;
     config.seed = seed;
-    rl::EnvTrainer trainer(config, functions_of(impl));
+    rl::EnvTrainer trainer(config, functions);
     const bool draws = seed == seeds[0];
     if (draws) {
       const Episode episode = play(trainer, "CartPole-v1", 1);

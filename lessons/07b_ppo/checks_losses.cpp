@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "lessons/07_ppo/checks.h"
+#include "lessons/07b_ppo/checks.h"
 
-namespace pg::lesson07 {
+namespace pg::lesson07b {
 namespace {
 
 using kit::Grader, kit::Value;
@@ -142,4 +142,4 @@ void check_value_loss(Grader& g, const Impl& impl) {
   g.note("unclipped, clipped, masked, f32, and the gradients");
 }
 
-}  // namespace pg::lesson07
+}  // namespace pg::lesson07b

@@ -1,17 +1,20 @@
-// Plays episodes, and draws four frames of each.
-#include "lessons/07_ppo/drawings.h"
-
+#pragma once
+// Drawings of an episode, four frames side by side from the first step to the last, for lessons 7 and 7b.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <numbers>
+#include <string>
+#include <vector>
 
 #include "lessons/kit/sketch.h"
+#include "rl/control/trainer.h"
 #include "tasks/act/control.h"
 #include "tensor/base/random.h"
 
 namespace pg::lesson07 {
-namespace {
+
+using Episode = std::vector<std::vector<double>>;  // the observations, one per step
 
 constexpr int kColumns = 17, kRows = 6;
 constexpr double kAspect = 2.0 * kRows / kColumns;  // height over width of a frame
@@ -31,7 +34,7 @@ std::string four_frames(const Episode& episode, const kit::SketchOptions& option
 }
 
 // A window of that width around (0, y).
-kit::SketchOptions window(double width, double y) {
+inline kit::SketchOptions window(double width, double y) {
   const double height = kAspect * width;
   return {.left = -width / 2,
           .right = width / 2,
@@ -41,11 +44,10 @@ kit::SketchOptions window(double width, double y) {
           .rows = kRows};
 }
 
-long degrees(double radians) { return std::lround(radians * 180 / std::numbers::pi); }
+inline long degrees(double radians) { return std::lround(radians * 180 / std::numbers::pi); }
 
-}  // namespace
-
-Episode play(rl::EnvTrainer& trainer, const std::string& environment, uint64_t seed) {
+// An episode in which the policy takes its most probable action, or its mean torque. `seed` is for the initial state.
+inline Episode play(rl::EnvTrainer& trainer, const std::string& environment, uint64_t seed) {
   const auto world = make_environment(environment);
   Generator start = random_stream(seed, 0);
   Episode episode{world->reset(start)};
@@ -59,7 +61,8 @@ Episode play(rl::EnvTrainer& trainer, const std::string& environment, uint64_t s
   }
 }
 
-std::string draw_cartpole(const Episode& episode) {
+// The cart in the middle of each frame.
+inline std::string draw_cartpole(const Episode& episode) {
   constexpr double pole = 1, half_cart = 0.25, height = 0.12;
   return four_frames(episode, window(1.7, 0.5), [&](const std::vector<double>& seen, kit::Sketch& sketch) {
     sketch.caption += fmt::format(": {:+d}°", degrees(seen[2]));
@@ -68,25 +71,6 @@ std::string draw_cartpole(const Episode& episode) {
                     {-half_cart, 0, half_cart, 0},
                     {-half_cart, 0, -half_cart, height},
                     {half_cart, 0, half_cart, height}};
-  });
-}
-
-std::string draw_pendulum(const Episode& episode) {
-  return four_frames(episode, window(3, 0), [](const std::vector<double>& seen, kit::Sketch& sketch) {
-    sketch.caption += fmt::format(": {}°", std::abs(degrees(std::atan2(seen[1], seen[0]))));
-    sketch.lines = {{0, 0, seen[1], seen[0]}};
-    sketch.crosses = {{0, 0}};
-  });
-}
-
-std::string draw_arm(const Episode& episode) {
-  return four_frames(episode, window(2.9, 0), [](const std::vector<double>& seen, kit::Sketch& sketch) {
-    const double q1 = std::atan2(seen[1], seen[0]), q2 = std::atan2(seen[3], seen[2]);
-    const double x = ArmReach::kLink * std::cos(q1), y = ArmReach::kLink * std::sin(q1);
-    const auto hand = ArmReach::hand(q1, q2);
-    sketch.caption += fmt::format(": {:.0f} cm", 100 * std::hypot(hand[0] - seen[6], hand[1] - seen[7]));
-    sketch.lines = {{0, 0, x, y}, {x, y, hand[0], hand[1]}};
-    sketch.crosses = {{seen[6], seen[7]}};
   });
 }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "lessons/07_ppo/checks.h"
+#include "lessons/07_gae/checks.h"
 
 namespace pg::lesson07 {
 namespace {

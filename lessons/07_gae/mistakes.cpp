@@ -1,7 +1,7 @@
 // The known mistakes of GAE.
 #include <cmath>
 
-#include "lessons/07_ppo/checks.h"
+#include "lessons/07_gae/checks.h"
 
 namespace pg::lesson07 {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <numbers>
 
-#include "lessons/07_ppo/checks.h"
+#include "lessons/07b_ppo/checks.h"
 
-namespace pg::lesson07 {
+namespace pg::lesson07b {
 namespace {
 
 using T = const Tensor&;
@@ -239,4 +239,4 @@ kit::Mistakes<&Impl::gaussian_log_prob> gaussian_mistakes() {
            }}};
 }
 
-}  // namespace pg::lesson07
+}  // namespace pg::lesson07b

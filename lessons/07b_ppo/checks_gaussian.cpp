@@ -2,9 +2,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "lessons/07_ppo/checks.h"
+#include "lessons/07b_ppo/checks.h"
 
-namespace pg::lesson07 {
+namespace pg::lesson07b {
 namespace {
 
 using kit::Grader, kit::Value;
@@ -117,4 +117,4 @@ void check_entropy(Grader& g, const Impl& impl) {
   g.note("nine inputs, f32, values and gradients");
 }
 
-}  // namespace pg::lesson07
+}  // namespace pg::lesson07b

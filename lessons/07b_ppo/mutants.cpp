@@ -1,15 +1,15 @@
-// Wrong answers to lesson 7. The checks must call each WRONG and say why; everything else must stay
-// ok. The last rows are right answers.
+// Wrong answers to lesson 7b. The checks must call each WRONG and say why; everything else must stay ok. The last rows
+// are right answers.
 #include "lessons/kit/mutants.h"
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "lessons/07_ppo/answers.h"
-#include "lessons/07_ppo/checks.h"
+#include "lessons/07b_ppo/answers.h"
+#include "lessons/07b_ppo/checks.h"
 
-namespace pg::lesson07 {
+namespace pg::lesson07b {
 namespace {
 
 using T = const Tensor&;
@@ -26,35 +26,6 @@ Tensor value_returns_not_detached(T values, T returns, T old, double clip, T mas
 }
 
 // Right but unusual answers.
-
-// The definition: from each step a walk to the end of its episode.
-Gae right_by_definition(const Tensor& rewards, const Tensor& values, const Tensor& next_values,
-                        const GaeOptions& options) {
-  const int64_t count = rewards.numel();
-  const auto steps = static_cast<size_t>(rewards.size(1));
-  const auto r = rewards.to_vector(), v = values.to_vector(), last = next_values.to_vector();
-  const auto mask = numbers(options.mask, count, 1), final_values = numbers(options.final_values, count, 0);
-  const auto terminated = numbers(options.terminated, count, 0), truncated = numbers(options.truncated, count, 0);
-  std::vector<double> advantages, returns;
-  for (size_t i = 0; i < r.size(); ++i) {
-    const size_t end = (i / steps + 1) * steps;
-    double total = 0, factor = 1;
-    for (size_t j = i, later = i; mask[i] != 0 && j < end; j = later, factor *= options.gamma * options.lambda) {
-      do ++later;
-      while (later < end && mask[later] == 0);
-      const double next = terminated[j] != 0  ? 0
-                          : truncated[j] != 0 ? final_values[j]
-                          : later < end       ? v[later]
-                                              : last[i / steps];
-      total += factor * (r[j] + options.gamma * next - v[j]);
-      if (terminated[j] != 0 || truncated[j] != 0) break;
-    }
-    advantages.push_back(total);
-    returns.push_back(mask[i] != 0 ? total + v[i] : 0);
-  }
-  return {Tensor::from(advantages, rewards.shape()).to(rewards.dtype()),
-          Tensor::from(returns, rewards.shape()).to(rewards.dtype())};
-}
 
 // The clip by the sign of A: above where A is positive, below where it is negative.
 Tensor right_by_sign(const Tensor& ratio, const Tensor& advantage, double low, double high) {
@@ -94,8 +65,6 @@ std::pair<Tensor, Tensor> right_by_variance(const Tensor& mean, const Tensor& lo
 
 }  // namespace
 
-const kit::Mutants<Impl> of_gae(&Impl::gae, gae_mistakes(),
-                                {{"right_by_definition", "07.1", "ok", right_by_definition}});
 const kit::Mutants<Impl> of_clip(&Impl::clip_loss, clip_mistakes(),
                                  {{"right_by_sign", "07.5", "ok", right_by_sign},
                                   {"right_maximum_of_losses", "07.5", "ok", right_maximum_of_losses}});
@@ -107,4 +76,4 @@ const kit::Mutants<Impl> of_value(
 const kit::Mutants<Impl> of_gauss(&Impl::gaussian_log_prob, gaussian_mistakes(),
                                   {{"right_by_variance", "07.7", "ok", right_by_variance}});
 
-}  // namespace pg::lesson07
+}  // namespace pg::lesson07b

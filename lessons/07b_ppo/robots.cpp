@@ -1,12 +1,12 @@
-// The demonstration of lesson 7, third part: torques instead of discrete actions.
+// The demonstration of lesson 7b, last part: torques instead of discrete actions.
 #include <cmath>
 #include <numbers>
 
-#include "lessons/07_ppo/drawings.h"
-#include "lessons/07_ppo/train.h"
+#include "lessons/07_gae/drawings.h"
+#include "lessons/07b_ppo/demo.h"
 #include "lessons/kit/plot.h"
 
-namespace pg::lesson07 {
+namespace pg::lesson07b {
 namespace {
 
 Curve train_and_plot(kit::Demo& demo, rl::EnvTrainer& trainer, const std::string& name) {
@@ -14,6 +14,26 @@ Curve train_and_plot(kit::Demo& demo, rl::EnvTrainer& trainer, const std::string
   demo.show(kit::line_plot({demo.on_band({.name = name, .y = curve.returns, .x = curve.steps})},
                            {.x_label = "steps", .y_label = "return, last 100", .height = 10}));
   return curve;
+}
+
+std::string draw_pendulum(const Episode& episode) {
+  return four_frames(episode, window(3, 0), [](const std::vector<double>& seen, kit::Sketch& sketch) {
+    sketch.caption += fmt::format(": {}°", std::abs(degrees(std::atan2(seen[1], seen[0]))));
+    sketch.lines = {{0, 0, seen[1], seen[0]}};
+    sketch.crosses = {{0, 0}};
+  });
+}
+
+// The two links and, as +, the target.
+std::string draw_arm(const Episode& episode) {
+  return four_frames(episode, window(2.9, 0), [](const std::vector<double>& seen, kit::Sketch& sketch) {
+    const double q1 = std::atan2(seen[1], seen[0]), q2 = std::atan2(seen[3], seen[2]);
+    const double x = ArmReach::kLink * std::cos(q1), y = ArmReach::kLink * std::sin(q1);
+    const auto hand = ArmReach::hand(q1, q2);
+    sketch.caption += fmt::format(": {:.0f} cm", 100 * std::hypot(hand[0] - seen[6], hand[1] - seen[7]));
+    sketch.lines = {{0, 0, x, y}, {x, y, hand[0], hand[1]}};
+    sketch.crosses = {{seen[6], seen[7]}};
+  });
 }
 
 // Degrees from upright along an episode of the pendulum.
@@ -92,4 +112,4 @@ void show_robots(kit::Demo& demo, const Impl& impl) {
   demo.claim("return of the last 100 episodes / of the first", reach.last() / reach.returns[1], "", kit::at_most(0.6));
 }
 
-}  // namespace pg::lesson07
+}  // namespace pg::lesson07b
