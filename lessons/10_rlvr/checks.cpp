@@ -109,7 +109,7 @@ std::vector<kit::Check<Impl>> checks() {
       {.id = "10.6",
        .title = "progress towards the tower",
        .piece = kit::piece<&Impl::hanoi_progress>("hanoi_progress"),
-       .section = "Paying for a part of the way",
+       .section = "Optional: paying for a part of the way",
        .why = "A reward for steps in the right direction is earned best by walking in circles, unless what counts is "
               "how far the end is from the goal.",
        .hints = {"A policy moves disk 1 to and fro a thousand times. Which reward for progress does not pay for that?",
