@@ -1,8 +1,6 @@
-// The demonstration of lesson 2.
+// The demonstration of lesson 2. Its second part is tape.cpp.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
 #include <numbers>
 
 #include "lessons/02_autograd/wrong.h"
@@ -10,67 +8,6 @@
 
 namespace pg::lesson02 {
 namespace {
-
-Node* node_of(const Tensor& x) { return static_cast<Node*>(x.node().get()); }
-
-// Gives names to the values of a small expression, so that its tape can be drawn with values and gradients.
-class Graph {
- public:
-  // Puts x on the tape under a name. Its backward stores the gradient that passes through.
-  Tensor name(const std::string& name, const Tensor& x) {
-    auto info = std::make_shared<Info>(Info{name, x.item(), 0});
-    Tensor y = record(Op::cast, x.detach(), {&x}, [info](const Tensor& dy, Grads& g) {
-      info->gradient = dy.item();
-      g.pass(0, dy);
-    });
-    infos_[node_of(y)] = info;
-    return y;
-  }
-  // The tree of ops from `result` down, one line per value. Call draw() before backward and text() after it.
-  void draw(const Tensor& result) { walk(node_of(result), "", ""); }
-  std::string text() const {
-    std::string text = fmt::format("{:<22}{:>10}{:>22}\n", "the tape", "value", "d loss / d value");
-    for (const Line& line : lines_) {
-      text += kit::padded(line.drawing, 22);
-      text += line.info ? fmt::format("{:>10.4f}{:>22.4f}\n", line.info->value, line.info->gradient) : "\n";
-    }
-    return text;
-  }
-
- private:
-  struct Info {
-    std::string name;
-    double value, gradient;
-  };
-  struct Line {
-    std::string drawing;
-    std::shared_ptr<Info> info;
-  };
-
-  void walk(Node* named, const std::string& first, const std::string& rest) {
-    const auto& info = infos_.at(named);
-    Node* op = static_cast<Node*>(named->input(0).node.get());
-    std::string drawing = first + info->name;
-    if (op->op != Op::leaf) drawing += " = " + std::string(name_of(op->op));
-    if (std::count(drawn_.begin(), drawn_.end(), named)) {
-      lines_.push_back({first + info->name + " (see above)", nullptr});
-      return;
-    }
-    drawn_.push_back(named);
-    lines_.push_back({drawing, info});
-    const bool unicode = kit::style().unicode;
-    for (int i = 0; i < op->num_inputs; ++i) {
-      const bool last = i == op->num_inputs - 1;
-      const char* branch = unicode ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- ");
-      const char* trunk = last ? "   " : unicode ? "│  " : "|  ";
-      walk(static_cast<Node*>(op->input(i).node.get()), rest + branch, rest + trunk);
-    }
-  }
-
-  std::map<Node*, std::shared_ptr<Info>> infos_;
-  std::vector<Node*> drawn_;
-  std::vector<Line> lines_;
-};
 
 // Fits y = w·x to the points (1, 2) and (2, 4) by four steps of gradient descent from w = 0.
 void show_line(kit::Demo& demo, const Impl& impl) {
@@ -93,33 +30,6 @@ void show_line(kit::Demo& demo, const Impl& impl) {
   }
   demo.gap();
   demo.claim("w after four steps, less 1.875 by hand", std::abs(w.item() - 1.875), "", kit::at_most(1e-12));
-}
-
-void show_graph(kit::Demo& demo, const Impl& impl) {
-  demo.heading("A tape of what was computed");
-  demo.say(
-      "loss = tanh(w·x + b)², at w = -1.5, x = 0.5, b = 1. Every op notes on the tape what it was made from; "
-      "backward walks from the loss down and multiplies derivatives as it goes.");
-  const auto leaf = [](double value) { return Tensor::scalar(value, f64).set_requires_grad(); };
-  const Tensor w = leaf(-1.5), x = leaf(0.5), b = leaf(1);
-  Graph graph;
-  const Tensor product = graph.name("p", impl.mul(graph.name("w", w), graph.name("x", x)));
-  const Tensor sum = graph.name("s", add(impl, product, graph.name("b", b)));
-  const Tensor y = graph.name("y", impl.tanh(sum));
-  const Tensor loss = graph.name("loss", impl.mul(y, y));
-  graph.draw(loss);
-  backward(loss);
-  demo.show(graph.text());
-  demo.gap();
-
-  const double h = 1e-5,
-               slope = (std::pow(std::tanh((-1.5 + h) * 0.5 + 1), 2) - std::pow(std::tanh((-1.5 - h) * 0.5 + 1), 2)) /
-                       (2 * h);
-  demo.say(
-      "Let us check. Raise w by 0.00001, lower it by as much, and divide the change of the loss by 0.00002: {:.8f}. "
-      "The tape says {:.8f}.",
-      slope, w.grad().item());
-  demo.claim("tape against difference, d loss / d w", std::abs(w.grad().item() - slope), "", kit::at_most(1e-8));
 }
 
 void show_gradcheck(kit::Demo& demo, const Impl& impl) {

@@ -31,6 +31,9 @@ void demo(kit::Demo& demo, const Impl& impl);
 // a + b with broadcasting, recorded on the tape with impl.pass_summed.
 Tensor add(const Impl& impl, const Tensor& a, const Tensor& b);
 
+// The part of the demonstration that shows a tape.
+void show_graph(kit::Demo& demo, const Impl& impl);
+
 // A softmax whose dx is twice too large.
 Tensor softmax_doubled(const Tensor& x);
 

@@ -1,4 +1,4 @@
-// The demonstration of lesson 12, first part: a ring of four ranks, what it sends, and what it costs.
+// The demonstration of lesson 12, first part: what a ring of four ranks (rounds.cpp) sends, and what it costs.
 #include "lessons/12_data_parallel/demo.h"
 
 #include <algorithm>
@@ -22,39 +22,6 @@ std::vector<float> random_values(int rank, size_t n) {
   std::vector<float> values(n);
   for (float& x : values) x = static_cast<float>(random.normal());
   return values;
-}
-
-void show_table(kit::Demo& demo, const Impl& impl) {
-  constexpr int n = 4, steps = 2 * (n - 1);
-  demo.say(
-      "Four ranks, four elements each, all of them 1. An all-reduce gives every rank the sums. So each number "
-      "below "
-      "says how many ranks are in that sum already. Every rank sends one chunk to the right in each step:");
-  std::vector<std::vector<std::string>> rows(steps + 1, std::vector<std::string>(n));
-  run_ring(n, [&](Ring& ring) {
-    const auto r = static_cast<size_t>(ring.rank());
-    std::vector<float> x(n, 1.0F);
-    for (int step = 0; step <= steps; ++step) {
-      if (step > 0 && step < n) impl.ring_reduce_step(ring, x, step - 1);
-      if (step >= n) impl.ring_gather_step(ring, x, step - n);
-      std::string& text = rows[static_cast<size_t>(step)][r];
-      for (const float one : x) text += fmt::format("{}{:g}", text.empty() ? "" : " ", one);
-    }
-  });
-  demo.line("                 rank 0     rank 1     rank 2     rank 3");
-  for (int step = 0; step <= steps; ++step) {
-    const std::string name = step == 0  ? "before"
-                             : step < n ? fmt::format("reduce, step {}", step - 1)
-                                        : fmt::format("gather, step {}", step - n);
-    std::string line = fmt::format("{:15}  ", name);
-    for (const std::string& cell : rows[static_cast<size_t>(step)]) line += fmt::format("{:11}", cell);
-    demo.line("{}", line.substr(0, line.find_last_not_of(' ') + 1));
-  }
-  demo.gap();
-  demo.say(
-      "Each sum grows by one in each step, on the next rank. After three steps each rank has one complete sum, a 4, "
-      "and "
-      "not in the chunk with its own number. Three more steps pass the 4s on.");
 }
 
 void show_bytes(kit::Demo& demo, const Impl& impl) {
@@ -146,7 +113,7 @@ void show_cost(kit::Demo& demo, const Impl& impl) {
 
 void show_ring(kit::Demo& demo, const Impl& impl) {
   demo.heading("Around the ring");
-  show_table(demo, impl);
+  show_rounds(demo, impl);
   show_bytes(demo, impl);
   show_cost(demo, impl);
 }

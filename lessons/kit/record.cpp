@@ -146,4 +146,30 @@ void keep_heat_map(const std::string& text, const std::vector<std::vector<double
               {"rows", std::move(cells)}});
 }
 
+void keep_drawing(const Drawing& drawing) {
+  if (records == 0) return;
+  Json frames = Json::array();
+  for (const DrawnFrame& frame : drawing.frames) {
+    Json boxes = Json::array(), arrows = Json::array();
+    for (const auto& [x, y, width, height, lines, strong, at_top] : frame.boxes) {
+      boxes.push_back({{"x", x},
+                       {"y", y},
+                       {"width", width},
+                       {"height", height},
+                       {"lines", lines},
+                       {"strong", strong},
+                       {"atTop", at_top}});
+    }
+    for (const auto& [x, y, to_x, to_y, label, strong] : frame.arrows) {
+      arrows.push_back({{"from", {x, y}}, {"to", {to_x, to_y}}, {"label", label}, {"strong", strong}});
+    }
+    frames.push_back({{"caption", frame.caption}, {"boxes", std::move(boxes)}, {"arrows", std::move(arrows)}});
+  }
+  keep(drawing.text, {{"type", "drawing"},
+                      {"title", drawing.title},
+                      {"width", drawing.width},
+                      {"height", drawing.height},
+                      {"frames", std::move(frames)}});
+}
+
 }  // namespace pg::kit

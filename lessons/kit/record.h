@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "lessons/kit/demo.h"
+#include "lessons/kit/drawing.h"
 #include "lessons/kit/plot.h"
 
 namespace pg::kit {
 
-// While one exists, the functions of kit/plot.h keep the data of their plots, so that block() can find them again.
+// While one exists, the functions of kit/plot.h and drawn() keep the data of what they return, so that block() can find
+// it again.
 class DemoRecord {
  public:
   // `sink`, if there is one, gets each item as a JSON object as soon as it is there, and each status. A block that goes
@@ -23,7 +25,7 @@ class DemoRecord {
 
   void heading(const std::string& text);
   void text(const std::string& text);
-  // A block of lines. Where it contains the text of a plot that was made before, the record has the plot.
+  // A block of lines. Where it contains the text of a plot or drawing that was made before, the record has that.
   void block(const std::string& text);
   void claim(const Claim& claim);
   void status(const std::string& text);  // sent, not kept
@@ -40,5 +42,7 @@ class DemoRecord {
 void keep_line_plot(const std::string& text, const std::vector<Series>& series, const PlotOptions& options);
 void keep_bars(const std::string& text, const std::vector<Bar>& bars, double full);
 void keep_heat_map(const std::string& text, const std::vector<std::vector<double>>& rows, const HeatOptions& options);
+// Called by drawn() with a drawing.
+void keep_drawing(const Drawing& drawing);
 
 }  // namespace pg::kit

@@ -24,28 +24,6 @@ function answerText(sample) {
   return marked ? marked[1] ?? marked[2] : text;
 }
 
-// A picture for each of some states, with buttons and a slider to go through them.
-function stepper(label, count, draw) {
-  const view = el("div", {class: "drawing"}), text = el("span", {role: "status"});
-  const slider = el("input", {type: "range", min: 0, max: count - 1, value: count - 1, "aria-label": label});
-  const show = () => {
-    const i = Number(slider.value), [picture, words] = draw(i);
-    replace(view, picture);
-    text.textContent = `${i} of ${count - 1}${words ? ": " + words : ""}`;
-  };
-  const move = (by) => {
-    slider.value = Math.min(count - 1, Math.max(0, Number(slider.value) + by));
-    show();
-  };
-  slider.addEventListener("input", show);
-  show();
-  return el(
-      "div", {}, view,
-      el("div", {class: "row"},
-         el("button", {type: "button", onclick: () => move(-1), "aria-label": "one step back"}, "◀"), slider,
-         el("button", {type: "button", onclick: () => move(1), "aria-label": "one step on"}, "▶"), label, text));
-}
-
 // ---- hanoi: "121:3", the pegs of the disks from the smallest on and the goal; the answer "13 12 23"
 
 function drawHanoi(problem, answer) {

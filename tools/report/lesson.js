@@ -1,4 +1,4 @@
-// The demonstration of a lesson: its text, plots and claims in their order.
+// The demonstration of a lesson: its text, plots, drawings and claims in their order.
 
 function barsOf(item) {
   const bars = list(item.bars),
@@ -89,6 +89,7 @@ const kItems = {
   }),
   bars: barsOf,
   heat: heatOf,
+  drawing: figureOf,
 };
 
 function lessonPage(data) {

@@ -7,10 +7,10 @@ const fs = require("fs"), path = require("path");
 const {execFileSync, spawnSync} = require("child_process");
 
 const [build, site] = process.argv.slice(2);
-const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "lesson"];
 const kScripts = ["worker", "progress", "editor", "exercise", "settings", "microscope_page", "page"];
 const kFolder = /^0?(\d+[a-z]?)_/;  // 7b of 07b_ppo
 const kFolders = fs.readdirSync("lessons").filter((name) => kFolder.test(name)).sort();
+const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "figure", "lesson"];
 const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
 const write = (name, text) => fs.writeFileSync(path.join(site, name), text);
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");

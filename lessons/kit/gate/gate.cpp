@@ -5,8 +5,8 @@
 //   gate width FILE                its lines have at most 80 columns
 //   gate comments FILE             so have the lines of C++ that are comments
 //   gate demo PROGRAM SECONDS README  the claims hold, within that much CPU time; no line is wider than 80 columns;
-//                                  curves are inside the bands of ten seeds; with POLICYGRAD_NUMBERS set, the numbers
-//                                  that the README calls printed are printed
+//                                  curves are inside the bands of ten seeds; the numbers of its drawings are printed
+//                                  too; with POLICYGRAD_NUMBERS set, so are those that the README calls printed
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -185,12 +185,44 @@ void check_printed(const std::string& readme, const std::string& output) {
   check(missing.empty(), "{}: the demonstration does not print the numbers of{}", readme, missing);
 }
 
+// The items of a page that --report wrote.
+Json items_of(const std::string& page) {
+  const std::string begin = "id=\"report-data\">";
+  const size_t at = page.find(begin);
+  check(at != std::string::npos, "the report has no data");
+  return Json::parse(page.substr(at + begin.size(), page.find("</script>", at) - at - begin.size())).at("items");
+}
+
+// Each number in the words of a drawing stands in the output, so a drawing shows nothing but the demonstration's
+// results.
+void check_drawings(const Json& items, const std::string& output) {
+  const auto printed = numbers_in(output);
+  for (const Json& item : items) {
+    if (item.at("type") != "drawing") continue;
+    for (const Json& frame : item.at("frames")) {
+      std::string words = frame.at("caption").get<std::string>();
+      for (const Json& box : frame.at("boxes")) {
+        for (const Json& line : box.at("lines")) words += "\n" + line.get<std::string>();
+      }
+      for (const Json& arrow : frame.at("arrows")) words += "\n" + arrow.at("label").get<std::string>();
+      for (const std::string& number : numbers_in(words)) {
+        check(printed.contains(number), "the drawing \"{}\" has a {} that the demonstration does not print: {}",
+              item.at("title").get<std::string>(), number, words);
+      }
+    }
+  }
+}
+
 void demo(const std::string& program, double limit, const std::string& readme) {
-  const Run result = run(program + " --json");
+  const std::string page = program + ".report.html";
+  const Run result = run(program + " --json --report=" + page);
+  check_drawings(items_of(pg::kit::read_file(page)), result.output);
+  std::remove(page.c_str());
   const Json json = last_line(result.output);
   std::istringstream lines(result.output);
   for (std::string line; std::getline(lines, line);) {  // an address cannot be broken
-    const bool fits = columns(line) <= 80 || line.starts_with("{") || line.find("://") != std::string::npos;
+    const bool fits =
+        columns(line) <= 80 || line.starts_with("{") || line == page || line.find("://") != std::string::npos;
     check(fits, "a line is {} columns wide, at most 80 are allowed: {}", columns(line), line);
   }
   check(!json.at("claims").empty(), "the demonstration claims nothing");

@@ -65,6 +65,33 @@ TEST_CASE("a record has the data of plots that are shown", "[kit]") {
   CHECK(items[4]["rows"] == Json({{0.0, 0.5}, {1.0, -1.0}}));
 }
 
+TEST_CASE("a record has the frames of a drawing that is shown", "[kit]") {
+  DemoRecord record;
+  Demo demo(false, &record);
+  const Drawing one{"two boxes", 200, 100, {{"First."}, {"Then."}}, "a -> b\n"};
+  Drawing drawing = one;
+  drawing.frames[0].boxes = {{0, 0, 80, 40, {"a", "1.5"}}, {120, 0, 80, 40, {"b"}, true, true}};
+  drawing.frames[1].arrows = {{80, 20, 120, 20, "sends", true}};
+  demo.show(drawn(drawing));
+  const Json items = Json::parse(record.items());
+  REQUIRE(items.size() == 1);
+  CHECK(items[0]["type"] == "drawing");
+  CHECK(items[0]["title"] == "two boxes");
+  const Json first = items[0]["frames"][0], then = items[0]["frames"][1];
+  CHECK(first["caption"] == "First.");
+  CHECK(first["boxes"][0]["lines"] == Json({"a", "1.5"}));
+  CHECK(first["boxes"][0]["strong"] == false);
+  CHECK(first["boxes"][1]["atTop"] == true);
+  CHECK(then["arrows"][0] ==
+        Json({{"from", {80.0, 20.0}}, {"to", {120.0, 20.0}}, {"label", "sends"}, {"strong", true}}));
+
+  const auto said = [](const std::function<void()>& draw) { return pg::testing::error_of(draw); };
+  drawing.frames[1].arrows[0].to_x = 201;
+  CHECK(said([&] { drawn(drawing); }).find("it has something at 201, 20") != std::string::npos);
+  CHECK(said([&] { drawn({"none", 200, 100, {}, "text"}); }).find("has 0 frames") != std::string::npos);
+  CHECK(said([&] { drawn({"wide", 400, 100, one.frames, "text"}); }).find("at most 360") != std::string::npos);
+}
+
 TEST_CASE("without a record nothing is kept", "[kit]") {
   { DemoRecord ended; }
   const std::string plot = line_plot({{.name = "a", .y = {1, 2}}});
