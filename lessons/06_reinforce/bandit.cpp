@@ -4,12 +4,16 @@
 #include <cmath>
 
 #include "lessons/06_reinforce/lesson.h"
+#include "lessons/kit/drawing.h"
 #include "lessons/kit/plot.h"
+#include "lessons/kit/sketch.h"
 
 namespace pg::lesson06 {
 namespace {
 
 constexpr int64_t kArms = 5, kBatch = 64;
+constexpr int kDrawn = 24;                                     // batches whose gradient is drawn as an arrow,
+constexpr size_t kRightArm = 0, kUpArm = 2;                    // by its components for these arms
 const std::vector<double> kMeans = {5.0, 4.0, 6.5, 5.5, 3.0};  // mean rewards of the arms; the noise has std 1
 const std::vector<double> kStart = {0.5, 0.2, -0.8, 0.0, 0.1};
 
@@ -53,9 +57,10 @@ std::vector<double> estimate(const Impl& impl, const std::vector<double>& logits
   return (theta.grad() * -1.0).to_vector();
 }
 
-// Mean and standard deviation of each component over many batches.
+// Mean and standard deviation of each component over many batches, and the estimates of the first ones.
 struct Spread {
   std::vector<double> mean, deviation;
+  std::vector<std::vector<double>> first{};
   double total() const {  // sum of the variances
     double sum = 0;
     for (double d : deviation) sum += d * d;
@@ -70,6 +75,7 @@ Spread spread(const Impl& impl, bool with_baseline, double decay, int batches) {
   std::vector<double> squares(kArms, 0);
   for (int i = 0; i < batches; ++i) {
     const auto e = estimate(impl, kStart, with_baseline ? &baseline : nullptr, g);
+    if (i < kDrawn) s.first.push_back(e);
     for (size_t a = 0; a < e.size(); ++a) {
       s.mean[a] += e[a] / batches;
       squares[a] += e[a] * e[a] / batches;
@@ -79,6 +85,62 @@ Spread spread(const Impl& impl, bool with_baseline, double decay, int batches) {
     s.deviation[a] = std::sqrt(std::max(0.0, squares[a] - s.mean[a] * s.mean[a]) * batches / (batches - 1));
   }
   return s;
+}
+
+// The gradients of batches as arrows from one point, without and with a baseline, and the exact one among them.
+kit::Drawing arrows(const std::array<Spread, 2>& spreads, const std::vector<double>& exact) {
+  constexpr double kSide = 174, kTop = 40, kMargin = 8;
+  const std::array names = {"no baseline", "moving baseline"};
+  double left = 0, right = 0, bottom = 0, top = 0;  // what both halves show
+  for (const Spread& s : spreads) {
+    for (const auto& e : s.first) {
+      left = std::min(left, e[kRightArm]), right = std::max(right, e[kRightArm]);
+      bottom = std::min(bottom, e[kUpArm]), top = std::max(top, e[kUpArm]);
+    }
+  }
+  const double scale = (kSide - 2 * kMargin) / std::max(right - left, top - bottom);
+  const double height = 2 * kMargin + scale * (top - bottom);
+  kit::Drawing drawing{fmt::format("Gradients of {} batches", kDrawn),
+                       kit::kDrawingWidth,
+                       kTop + height + 2,
+                       {{fmt::format("To the right: what a batch says of arm {}. Upwards: what it says of arm {}. "
+                                     "Thick: the exact gradient.",
+                                     kRightArm + 1, kUpArm + 1)}},
+                       ""};
+  std::vector<kit::Sketch> sketches;
+  for (size_t i = 0; i < spreads.size(); ++i) {
+    const double x = i == 0 ? 2 : kit::kDrawingWidth - kSide - 2;
+    const auto arrow = [&](const std::vector<double>& e, bool strong) {
+      const double zero_x = x + kMargin - scale * left, zero_y = kTop + kMargin + scale * top;
+      return kit::DrawnArrow{zero_x, zero_y, zero_x + scale * e[kRightArm], zero_y - scale * e[kUpArm], "", strong};
+    };
+    const std::string variance = fmt::format("variance {:.4f}", spreads[i].total());
+    drawing.frames[0].boxes.push_back({x + kSide / 2, 2, 0, 32, {names[i], variance}});
+    drawing.frames[0].boxes.push_back({x, kTop, kSide, height});
+    kit::Sketch sketch{names[i], {}, {{exact[kRightArm], exact[kUpArm]}}};
+    for (const auto& e : spreads[i].first) {
+      drawing.frames[0].arrows.push_back(arrow(e, false));
+      sketch.lines.push_back({0, 0, e[kRightArm], e[kUpArm]});
+    }
+    drawing.frames[0].arrows.push_back(arrow(exact, true));
+    sketches.push_back(sketch);
+  }
+  constexpr int kColumns = 32;
+  const double rows = kColumns / 2.0 * (top - bottom) / (right - left);
+  drawing.text = kit::sketches(
+      sketches, {left, right, bottom, top, kColumns, std::clamp(static_cast<int>(std::lround(rows)), 6, 16)});
+  return drawing;
+}
+
+// The sum of squared distances of the thin arrows' ends from the thick one's, in each half of the drawing.
+std::array<double, 2> scatter(const kit::DrawnFrame& frame) {
+  std::array<double, 2> sums{};
+  const size_t half = frame.arrows.size() / 2;
+  for (size_t i = 0; i < frame.arrows.size(); ++i) {
+    const kit::DrawnArrow &exact = frame.arrows[i < half ? half - 1 : 2 * half - 1], &arrow = frame.arrows[i];
+    sums[i / half] += std::pow(arrow.to_x - exact.to_x, 2) + std::pow(arrow.to_y - exact.to_y, 2);
+  }
+  return sums;
 }
 
 // Probability of the best arm along 150 steps of gradient ascent.
@@ -134,6 +196,16 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
                        {"moving baseline", based.total(), fmt::format("variance {:.4f}", based.total())}}));
   demo.gap();
   demo.claim("variance without baseline / with", plain.total() / based.total(), "x", kit::at_least(5));
+  demo.gap();
+  demo.say(
+      "The gradients of the first {} batches as lines from the middle: to the right what they say of arm {}, upwards "
+      "what they say of arm {}. The end of the exact gradient is +:",
+      kDrawn, kRightArm + 1, kUpArm + 1);
+  const kit::Drawing drawing = arrows({plain, based}, exact);
+  demo.show(kit::drawn(drawing));
+  demo.gap();
+  const auto [wide, narrow] = scatter(drawing.frames[0]);
+  demo.claim("squared distance from + without baseline / with", wide / narrow, "x", kit::at_least(3));
 
   const auto without = learn_all(demo, impl, false), with = learn_all(demo, impl, true);
   double worst_of_seeds = 1;

@@ -8,10 +8,10 @@ namespace pg::kit {
 
 // Coordinates are in pixels at the size of a phone, from the top left; a letter is about 7 wide, a line 15 high.
 struct DrawnBox {
-  double x, y, width, height;      // of width 0: words alone, with x in their middle
-  std::vector<std::string> lines;  // in the middle of the box
-  bool strong = false;             // what a frame is about
-  bool at_top = false;             // the lines are at the top, because the box holds others
+  double x, y, width, height;        // of width 0: words alone, with x in their middle
+  std::vector<std::string> lines{};  // in the middle of the box
+  bool strong = false;               // what a frame is about
+  bool at_top = false;               // the lines are at the top, because the box holds others
 };
 struct DrawnArrow {
   double from_x, from_y, to_x, to_y;
