@@ -7,6 +7,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
   show_bandit(demo, impl);
   show_characters(demo, impl);
   show_first_step(demo, impl);
+  show_nesting(demo, impl);
   show_table(demo, impl);
   show_longer(demo, impl);
 }

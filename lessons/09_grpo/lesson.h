@@ -33,10 +33,11 @@ Impl reference();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
-// The four parts of the demonstration.
+// The five parts of the demonstration.
 void show_bandit(kit::Demo& demo, const Impl& impl);
 void show_characters(kit::Demo& demo, const Impl& impl);
 void show_first_step(kit::Demo& demo, const Impl& impl);
+void show_nesting(kit::Demo& demo, const Impl& impl);
 void show_table(kit::Demo& demo, const Impl& impl);
 void show_longer(kit::Demo& demo, const Impl& impl);
 

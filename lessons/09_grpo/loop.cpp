@@ -38,7 +38,10 @@ std::unique_ptr<Transformer> copy_of(Transformer& start) {
 rl::RlConfig config_of(const rl::Algorithm& algorithm, const Lesson& lesson) {
   rl::RlConfig config;
   config.algorithm = algorithm;
-  config.batch = {.prompts = lesson.prompts, .samples = lesson.samples, .mini_batches = lesson.mini_batches};
+  config.batch = {.prompts = lesson.prompts,
+                  .samples = lesson.samples,
+                  .mini_batches = lesson.mini_batches,
+                  .micro_batch = lesson.micro_batch};
   config.schedule.lr = lesson.lr;
   config.adamw = {0.9, 0.95, 1e-8, 0};
   config.shuffle_rewards = lesson.shuffle;

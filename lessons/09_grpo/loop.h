@@ -21,6 +21,7 @@ std::unique_ptr<Transformer> warm_start(const TextTask& task, const Imitation& i
 struct Lesson {
   const TextTask& task;
   int64_t prompts = 16, samples = 8, mini_batches = 2;  // per step
+  int64_t micro_batch = 64;                             // responses in one pass
   double lr = 2e-3;
   uint64_t seed = 1;
   bool shuffle = false;  // a control experiment: rewards go to the wrong responses

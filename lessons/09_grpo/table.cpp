@@ -1,4 +1,4 @@
-// The demonstration of lesson 9, third and fourth part: one step in detail, and seven algorithms at equal cost.
+// The demonstration of lesson 9, third and fifth part: one step in detail, and seven algorithms at equal cost.
 #include <algorithm>
 #include <cmath>
 
