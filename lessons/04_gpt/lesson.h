@@ -43,5 +43,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k);
 void show_looking_back(kit::Demo& demo, const Impl& impl);
 void show_training(kit::Demo& demo, const Impl& impl);
 void show_cache(kit::Demo& demo, const Impl& impl);
+// A part of the second: the first block of the model as it reads ids [1, T ≥ 3]. It was trained with `rows` texts at
+// once.
+void show_block(kit::Demo& demo, const Impl& impl, const Transformer& model, const Tensor& ids, int64_t rows);
 
 }  // namespace pg::lesson04

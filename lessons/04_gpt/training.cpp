@@ -61,9 +61,8 @@ std::vector<std::vector<double>> head_map(const Transformer& model, const Tensor
   return rows;
 }
 
-void show_heads(kit::Demo& demo, const Transformer& model, const CharTokenizer& tokenizer, const std::string& text) {
+void show_heads(kit::Demo& demo, const Transformer& model, const Tensor& ids, const std::string& text) {
   NoGrad guard;
-  const Tensor ids = Tensor::from(tokenizer.encode(text), {1, static_cast<int64_t>(text.size())});
   // Finds the head that attends most to distant positions, because it shows the most.
   size_t best_layer = 0;
   int64_t best_head = 0;
@@ -168,7 +167,10 @@ void learn(kit::Demo& demo, const Impl& impl, const Corpus& corpus) {
   demo.show(kit::line_plot({demo.on_band(losses), demo.on_band(validation)},
                            {.x_label = "step", .y_label = "nats per character", .height = 14}));
   demo.gap();
-  show_heads(demo, model, tokenizer, corpus.text.substr(0, 24));
+  const std::string beginning = corpus.text.substr(0, 24);
+  const Tensor ids = Tensor::from(tokenizer.encode(beginning), {1, static_cast<int64_t>(beginning.size())});
+  show_heads(demo, model, ids, beginning);
+  show_block(demo, impl, model, ids, kBatch);
 
   demo.say(
       "Measured: {} steps in {:.1f} s, {:.2f} ms each, {:.0f} characters a second; the losses on the way cost {:.1f} s "
