@@ -3,6 +3,7 @@
 #   make test        every test but the long ones; LONG=1: all      make bench       speed of every op and step
 #   make doctor      is this machine ready?                         make progress    your course so far
 #   make grpo        docs/grpo.cpp: GRPO on one page, then: ./grpo
+#   make my_gpt      the end of a track, on your own pieces: my_gpt (A), my_policy (B), my_ring (C)
 #   make core_demo   docs/core_demo.cpp: the core alone, on plain loops, then: ./core_demo
 #   make web         the lessons as pages whose demonstrations run in a browser: build-web/site/index.html
 #   make watch LESSON=4   check on every save                       make format, make clean
@@ -35,6 +36,13 @@ lesson%: configure FORCE
 	@set -- lessons/$*_* lessons/0$*_*; [ -d "$$1" ] || [ -d "$$2" ] || { echo "There is no lesson $* yet; there are:" lessons/[0-9]*; exit 1; }
 	@$(BUILD_IT) $@
 	@ln -sf $(BUILD)/$@ $@
+
+# A milestone of cmake/milestones.cmake, which runs as soon as it is built.
+my_%: configure FORCE
+	@grep -q '^milestone($@ ' cmake/milestones.cmake || { echo "There is no $@; there are:" \
+	  $$(sed -n 's/^milestone(\(my_[a-z]*\) .*/\1/p' cmake/milestones.cmake); exit 1; }
+	@$(BUILD_IT) $@
+	@$(BUILD)/$@
 
 grpo core_demo: configure
 	@$(BUILD_IT) $@

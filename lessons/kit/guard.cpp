@@ -4,18 +4,24 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 
+#include "lessons/kit/milestone.h"
 #include "tensor/base/error.h"
 
 namespace pg::kit {
 namespace {
 
+constexpr size_t kCounted = 64;  // pieces at most
+
 struct Record {
   char name[128];
   bool threw, ended;
+  std::atomic<int64_t> calls[kCounted];  // of counted[i]
 };
+std::vector<std::string> counted;
 
 std::mutex mutex;  // a demonstration may call pieces from several threads
 
@@ -43,11 +49,27 @@ LastPiece last_piece() {
 }
 void begin_pieces() {
   const std::lock_guard lock(mutex);
-  record() = {};
+  record().name[0] = 0;
+  record().threw = record().ended = false;
 }
 void enter_piece(const std::string& name) {
   const std::lock_guard lock(mutex);
   if (!record().threw) set_name(name);
+  const auto found = std::find(counted.begin(), counted.end(), name);
+  if (found != counted.end()) ++record().calls[found - counted.begin()];
+}
+void count_piece(const std::string& name) {
+  const std::lock_guard lock(mutex);
+  if (std::find(counted.begin(), counted.end(), name) != counted.end()) return;
+  check(counted.size() < kCounted, "milestone: more than {} pieces", kCounted);
+  counted.push_back(name);
+  record();  // made before a child process is
+}
+std::vector<std::pair<std::string, int64_t>> piece_calls() {
+  const std::lock_guard lock(mutex);
+  std::vector<std::pair<std::string, int64_t>> calls;
+  for (size_t i = 0; i < counted.size(); ++i) calls.emplace_back(counted[i], record().calls[i]);
+  return calls;
 }
 void piece_threw(const std::string& name) {
   const std::lock_guard lock(mutex);

@@ -109,3 +109,13 @@ foreach(text ${lesson_texts})
     endforeach()
   endif()
 endforeach()
+
+# The milestones (cmake/milestones.cmake), on the answers and on exercises as a learner gets them.
+foreach(name ${milestones})
+  add_dependencies(mutants ${name}_stub)
+  if(judges_speed AND EXISTS ${PROJECT_SOURCE_DIR}/lessons/01_tensors/answers.h)
+    add_dependencies(mutants ${name}_answers)
+    lesson_gate(${name} sh lessons/kit/test/milestone.sh ${name} $<TARGET_FILE:${name}_answers> $<TARGET_FILE:${name}_stub>
+                "${${name}_lessons}")
+  endif()
+endforeach()

@@ -1,0 +1,51 @@
+# lessons/milestones: programs at the end of a track, on the learner's pieces of several lessons (make my_gpt).
+
+# milestone_exercise(OUT KIND NUMBER FOLDER): sets OUT to the exercise of that lesson: the learner's, or for the tests
+# the one with the answers (KIND _answers) or the one that a learner gets (_stub).
+function(milestone_exercise out kind number folder)
+  set(file ${folder}/exercise.cpp)
+  if(kind)
+    file(RELATIVE_PATH lesson ${PROJECT_SOURCE_DIR} ${folder})
+    set(file ${PROJECT_BINARY_DIR}/milestone${kind}_${number}.cpp)
+    set(print sh scripts/make_exercise.sh --print ${lesson})
+    if(kind STREQUAL _answers)
+      set(print cat ${lesson}/answers.h)
+    endif()
+    if(NOT TARGET milestone${kind}_${number})
+      file(GLOB from ${folder}/answers.h ${folder}/exercise.stub)
+      add_custom_command(OUTPUT ${file} COMMAND ${print} > ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                         DEPENDS ${from} VERBATIM)
+      add_custom_target(milestone${kind}_${number} DEPENDS ${file})
+    endif()
+  endif()
+  set(${out} ${file} PARENT_SCOPE)
+endfunction()
+
+# milestone(NAME LESSONS FILES...): the program NAME, and NAME_answers and NAME_stub for the tests.
+set(milestones)
+function(milestone name lessons)
+  list(TRANSFORM ARGN PREPEND lessons/milestones/ OUTPUT_VARIABLE files)
+  foreach(kind "" _answers _stub)
+    set(target ${name}${kind})
+    add_executable(${target} EXCLUDE_FROM_ALL ${files})
+    pg_debuggable(${target})
+    target_link_libraries(${target} PRIVATE lesson_kit)
+    foreach(number ${lessons})
+      file(GLOB folder lessons/0${number}_* lessons/${number}_*)
+      lesson_uses(${target} ${folder}/uses.txt)
+      # The lesson's checks and what they need, without its main().
+      target_sources(${target} PRIVATE $<FILTER:$<TARGET_OBJECTS:lesson${number}_parts>,EXCLUDE,/demo.cpp>)
+      milestone_exercise(exercise "${kind}" ${number} ${folder})
+      lesson_learner(${target} ${exercise})
+      if(kind)
+        add_dependencies(${target} milestone${kind}_${number})
+      endif()
+    endforeach()
+    pg_precompiled_by(${target} lesson_headers)
+  endforeach()
+  set(milestones ${milestones} ${name} PARENT_SCOPE)
+  string(REPLACE ";" " " numbers "${lessons}")
+  set(${name}_lessons ${numbers} PARENT_SCOPE)
+endfunction()
+
+milestone(my_gpt "1;2;3;4" my_gpt.cpp gpt_main.cpp)
