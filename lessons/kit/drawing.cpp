@@ -7,16 +7,18 @@
 namespace pg::kit {
 
 std::string drawn(const Drawing& drawing) {
-  const auto& [title, width, height, frames, text] = drawing;
-  check(!frames.empty() && !text.empty(), "drawing: \"{}\" has {} frames and a text of {} bytes, expected one or more",
-        title, frames.size(), text.size());
+  const std::string& title = drawing.title;
+  const double width = drawing.width, height = drawing.height;
+  check(!drawing.frames.empty() && !drawing.text.empty(),
+        "drawing: \"{}\" has {} frames and a text of {} bytes, expected one or more", title, drawing.frames.size(),
+        drawing.text.size());
   check(width > 0 && width <= kDrawingWidth && height > 0, "drawing: \"{}\" is {} x {}, expected a width of at most {}",
         title, width, height, kDrawingWidth);
   const auto inside = [&](double x, double y) {
     check(x >= 0 && x <= width && y >= 0 && y <= height, "drawing: \"{}\" is {} x {}, but it has something at {}, {}",
           title, width, height, x, y);
   };
-  for (const DrawnFrame& frame : frames) {
+  for (const DrawnFrame& frame : drawing.frames) {
     for (const DrawnBox& box : frame.boxes) {
       inside(box.x, box.y);
       inside(box.x + box.width, box.y + box.height);
@@ -27,7 +29,7 @@ std::string drawn(const Drawing& drawing) {
     }
   }
   keep_drawing(drawing);
-  return text;
+  return drawing.text;
 }
 
 }  // namespace pg::kit

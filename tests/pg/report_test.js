@@ -174,7 +174,8 @@
     await pause();
     await pause();
     for (const figure of all("#samples > details figure")) {
-      const rows = [...figure.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent));
+      const rows =
+          [...figure.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent));
       check(rows.length > 0, "a grid has no numbers");
       const found = new Map(), of = new Map();
       for (const [, steps, part, whole] of rows) {
@@ -214,6 +215,9 @@
     await pause();
     look();
     useCurves();
+    const figures = lookAtFigures();  // tests/web/figures.js
+    check(figures.wrong.length === 0, figures.wrong[0]);
+    tried += figures.frames;
     await useGrids();
     if (document.querySelector("[role=listbox]")) await useResponses();
     if (document.querySelector("#episodes")) await useEpisodes();
