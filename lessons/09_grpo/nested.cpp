@@ -106,7 +106,7 @@ kit::DrawnFrame frame(const Counted& c, int depth, const std::string& caption) {
 void show_nesting(kit::Demo& demo, const Impl& impl) {
   demo.heading("Four words, one inside the other");
   const auto task = digits();
-  const auto start = warm_start(*task, 1);
+  const auto start = warm_start(*task, {}, 1);
   const Counted whole = count_step(impl, *start, *task, 64), halves = count_step(impl, *start, *task, 32);
   demo.say(
       "One step of GRPO as the next part makes them, counted: responses when they were drawn, passes when one "
