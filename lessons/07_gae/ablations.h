@@ -26,10 +26,11 @@ struct Result {
   double mean = 0, worst = 1e9, best = -1e9;  // return over the whole run: of all seeds, and of the two extremes
   double last = 0, upright = 0;
 };
-inline Result train_all_seeds(const rl::EnvFunctions& all, const Variant& variant, const Pace& pace) {
+inline Result train_all_seeds(const kit::Demo& demo, const rl::EnvFunctions& all, const Variant& variant,
+                              const Pace& pace) {
   Result result;
-  for (uint64_t seed = 1; seed <= pace.seeds; ++seed) {
-    rl::EnvTrainConfig config;
+  for (const uint64_t seed : demo.seeds(pace.seeds)) {
+    rl::EnvTrainConfig config = recipe(demo);
     config.total_steps = pace.steps;
     config.seed = seed;
     config.lr *= pace.lr_factor;
@@ -54,7 +55,7 @@ inline std::vector<Result> table(kit::Demo& demo, const rl::EnvFunctions& functi
   demo.line("{:<22}{:>11}{:>18}{:>11}{:>14}", "", "whole run", "worst to best", "last 100", "V(upright)");
   for (const Variant& variant : variants) {
     demo.status(fmt::format("{} ...", variant.name));
-    const Result r = train_all_seeds(functions, variant, pace);
+    const Result r = train_all_seeds(demo, functions, variant, pace);
     demo.line("{:<22}{:>11.0f}{:>18}{:>11.0f}{:>14.1f}", variant.name, r.mean,
               pace.seeds > 1 ? fmt::format("{:.0f} to {:.0f}", r.worst, r.best) : "", r.last, r.upright);
     results.push_back(r);

@@ -27,6 +27,15 @@ inline void watch(kit::Demo& demo, const Curve& curve) {
   demo.watch("value loss", curve.value_loss);
 }
 
+// The numbers of the recipe that a reader may change.
+inline std::vector<kit::Setting> cartpole_settings() {
+  return {kit::seed_setting(),
+          {"gamma", 0.99, 0, 1, "discount of later rewards"},
+          {"lambda", 0.95, 0, 1, "of the advantages: 0 trusts the critic, 1 the returns"},
+          {"clip", 0.2, 0.01, 1, "how far the ratio may go from 1"},
+          {"lr", 0.00025, 0.00001, 0.1, "learning rate"}};
+}
+
 // Trains on CartPole with CleanRL's recipe and shows the curves. What ./lesson7 hunt and ./lesson7b hunt show.
 inline void show_cartpole(kit::Demo& demo, const rl::EnvFunctions& functions) {
   const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 3 : 1);
@@ -36,7 +45,7 @@ inline void show_cartpole(kit::Demo& demo, const rl::EnvFunctions& functions) {
   std::vector<double> entropy, explained;
   for (const uint64_t seed : seeds) {
     demo.status(fmt::format("CartPole, seed {} of {} ...", seed, seeds.size()));
-    rl::EnvTrainConfig config;
+    rl::EnvTrainConfig config = recipe(demo);
     config.seed = seed;
     rl::EnvTrainer trainer(config, functions);
     const bool draws = seed == seeds[0];

@@ -16,8 +16,8 @@ void show_lambda(kit::Demo& demo, const rl::EnvFunctions& functions) {
   const Pace pace = slow_pace(demo);
   demo.say(
       "{} steps of CartPole, {} seeds. The mean return over the whole run measures how fast a policy learns. "
-      "\"everything\" has lambda = 0.95:",
-      pace.steps, pace.seeds);
+      "\"everything\" has lambda = {:g}:",
+      pace.steps, pace.seeds, demo.setting("lambda"));
   const auto results = table(demo, functions, pace, {kEverything, kNoLambda, kFullLambda});
   demo.say(
       "With lambda = 0 an advantage depends on one reward and on the values of the critic, which learns slowly here. "
@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
           .reference = reference(),
           .checks = checks(),
           .demo = demo,
-          .hunt = [](pg::kit::Demo& demo, const Impl& impl) { show_cartpole(demo, functions_of(impl)); }},
+          .hunt = [](pg::kit::Demo& demo, const Impl& impl) { show_cartpole(demo, functions_of(impl)); },
+          .settings = cartpole_settings()},
       argc, argv);
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "lessons/kit/demo.h"
 #include "rl/control/trainer.h"
 
 namespace pg::lesson07 {
@@ -17,6 +18,16 @@ inline void treat_truncation_as_end(rl::EnvFunctions& functions) {
     changed.terminated = maximum(options.terminated.to(f32), options.truncated.to(f32)).to(u8);
     return gae(rewards, values, next_values, changed);
   };
+}
+
+// CleanRL's recipe for CartPole with the reader's settings.
+inline rl::EnvTrainConfig recipe(const kit::Demo& demo) {
+  rl::EnvTrainConfig config;
+  config.gamma = demo.setting("gamma");
+  config.lambda = demo.setting("lambda");
+  config.clip_low = config.clip_high = demo.setting("clip");
+  config.lr = demo.setting("lr");
+  return config;
 }
 
 struct Curve {

@@ -93,6 +93,7 @@ int main(int argc, char** argv) {
           .reference = reference(),
           .checks = checks(),
           .demo = demo,
-          .hunt = [](pg::kit::Demo& demo, const Impl& impl) { show_cartpole(demo, functions_of(impl)); }},
+          .hunt = [](pg::kit::Demo& demo, const Impl& impl) { show_cartpole(demo, functions_of(impl)); },
+          .settings = pg::lesson07::cartpole_settings()},
       argc, argv);
 }

@@ -13,12 +13,13 @@ void show_models(kit::Demo& demo) {
       "of {} characters of the stories. Llama's parts: RoPE, RMS norms, SwiGLU, one head of keys for four of queries. "
       "The loss is measured on stories that no model has read, in nats per character.",
       steps_of(demo), kBatch, kContext);
-  std::vector<Variant> variants = {variant(demo, "GPT-2", gpt2(stories)),
-                                   variant(demo, "Llama's parts", llama(stories))};
+  TransformerConfig rotating = llama(stories);
+  rotating.rope = Rope(demo.setting("base"));
+  std::vector<Variant> variants = {variant(demo, "GPT-2", gpt2(stories)), variant(demo, "Llama's parts", rotating)};
   if (demo.full()) {  // which of Llama's parts is it?
     TransformerConfig rotary = gpt2(stories);
     rotary.positions = Positions::rope;
-    rotary.rope = llama(stories).rope;
+    rotary.rope = rotating.rope;
     variants.push_back(variant(demo, "GPT-2 with RoPE", rotary));
   }
   compare(demo, stories, variants);
@@ -38,12 +39,15 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson13;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "13",
-                                                   .folder = "lessons/13_positions",
-                                                   .title = "positions and caches",
-                                                   .reference = reference(),
-                                                   .checks = checks(),
-                                                   .demo = demo,
-                                                   .renamed = {{"13.7", "14.1"}, {"13.8", "14.2"}}},
-                             argc, argv);
+  return pg::kit::run_lesson(
+      pg::kit::Lesson<Impl>{
+          .number = "13",
+          .folder = "lessons/13_positions",
+          .title = "positions and caches",
+          .reference = reference(),
+          .checks = checks(),
+          .demo = demo,
+          .settings = {pg::kit::seed_setting(), {"base", 100, 2, 100000, "base of RoPE's angles in the trained model"}},
+          .renamed = {{"13.7", "14.1"}, {"13.8", "14.2"}}},
+      argc, argv);
 }

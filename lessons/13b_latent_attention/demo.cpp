@@ -102,7 +102,7 @@ void show_models(kit::Demo& demo) {
   latent.n_kv_head = 0;
   latent.n_hidden = 168;
   latent.head_size = 16;
-  latent.kv_latent_size = 24;
+  latent.kv_latent_size = demo.whole("latent");
   latent.rope_size = 8;
   std::vector<Variant> variants = {variant(demo, "GPT-2", gpt2(stories)),
                                    variant(demo, "Llama's parts", llama(stories)),
@@ -124,11 +124,14 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson13b;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "13b",
-                                                   .folder = "lessons/13b_latent_attention",
-                                                   .title = "latent attention",
-                                                   .reference = reference(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson(
+      pg::kit::Lesson<Impl>{.number = "13b",
+                            .folder = "lessons/13b_latent_attention",
+                            .title = "latent attention",
+                            .reference = reference(),
+                            .checks = checks(),
+                            .demo = demo,
+                            .settings = {pg::kit::seed_setting(),
+                                         {"latent", 24, 2, 64, "channels of the latent in the trained model", true}}},
+      argc, argv);
 }

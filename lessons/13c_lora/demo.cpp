@@ -59,7 +59,7 @@ void show_lora(kit::Demo& demo, const Impl& impl, const Stories& stories, Varian
   };
   const Tensor before = logits();
   const double whole = static_cast<double>(count_parameters(model));
-  const LoraConfig config{.rank = 1, .alpha = 4};
+  const LoraConfig config{.rank = demo.whole("rank"), .alpha = demo.setting("alpha")};
   Visitor freeze([](const std::string&, Tensor& parameter) { parameter.set_requires_grad(false); });
   model.visit(freeze);
   Generator random(17);
@@ -137,11 +137,15 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson13c;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "13c",
-                                                   .folder = "lessons/13c_lora",
-                                                   .title = "LoRA",
-                                                   .reference = reference(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson(
+      pg::kit::Lesson<Impl>{.number = "13c",
+                            .folder = "lessons/13c_lora",
+                            .title = "LoRA",
+                            .reference = reference(),
+                            .checks = checks(),
+                            .demo = demo,
+                            .settings = {pg::kit::seed_setting(),
+                                         {"rank", 1, 1, 16, "rank of the adapters", true},
+                                         {"alpha", 4, 0.1, 64, "an adapter counts alpha / rank times"}}},
+      argc, argv);
 }

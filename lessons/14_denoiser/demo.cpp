@@ -188,8 +188,8 @@ void show_denoiser(kit::Demo& demo, const Stories& stories, Variant& variant) {
   demo.claim("masked characters right, over \" \"", right / spaces, "x", kit::at_least(1.5));
   if (!demo.full()) return;
   demo.gap();
-  demo.say("From an empty page, 16 steps:");
-  options.steps = 16;
+  options.steps = demo.whole("steps");
+  demo.say("From an empty page, {} steps:", options.steps);
   options.on_step = [&](int64_t step, const Tensor& now) {
     if (step % 2 == 0) demo.line("step {:2} | {}", step, shown(stories, now));
   };
@@ -209,11 +209,14 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson14;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "14",
-                                                   .folder = "lessons/14_denoiser",
-                                                   .title = "a masked denoiser",
-                                                   .reference = reference(),
-                                                   .checks = checks(),
-                                                   .demo = demo},
-                             argc, argv);
+  return pg::kit::run_lesson(
+      pg::kit::Lesson<Impl>{
+          .number = "14",
+          .folder = "lessons/14_denoiser",
+          .title = "a masked denoiser",
+          .reference = reference(),
+          .checks = checks(),
+          .demo = demo,
+          .settings = {pg::kit::seed_setting(), {"steps", 16, 1, 64, "steps that write the empty page", true}}},
+      argc, argv);
 }

@@ -47,7 +47,7 @@ bool say_what_was_own(Demo& demo, const Milestone& milestone) {
     most.push_back(fmt::format("{} ({})", calls[i].first, calls[i].second));
   }
   for (const LessonEntry& lesson : milestone.lessons) {
-    numbers.push_back(std::to_string(lesson.number));
+    numbers.push_back(lesson.number);
     for (const CheckEntry& check : lesson.checks) pieces.insert(lesson.program() + check.piece);
   }
   demo.heading("What was your own");

@@ -92,13 +92,13 @@ void show(kit::Demo& demo, const GptPieces& pieces) {
 
 int main() {
   using namespace pg;
-  const kit::Lesson<lesson01::Impl> tensors{1,  "lessons/01_tensors", "", lesson01::reference(),
-                                            {}, lesson01::checks(),   {}};
-  const kit::Lesson<lesson02::Impl> tape{2,  "lessons/02_autograd", "", lesson02::reference(),
-                                         {}, lesson02::checks(),    {}};
-  const kit::Lesson<lesson03::Impl> language{3,  "lessons/03_language_model", "", lesson03::reference(),
-                                             {}, lesson03::checks(),          {}};
-  const kit::Lesson<lesson04::Impl> gpt{4, "lessons/04_gpt", "", lesson04::reference(), {}, lesson04::checks(), {}};
+  const kit::Lesson<lesson01::Impl> tensors{"1", "lessons/01_tensors", "", lesson01::reference(),
+                                            {},  lesson01::checks(),   {}};
+  const kit::Lesson<lesson02::Impl> tape{"2", "lessons/02_autograd", "", lesson02::reference(),
+                                         {},  lesson02::checks(),    {}};
+  const kit::Lesson<lesson03::Impl> language{"3", "lessons/03_language_model", "", lesson03::reference(),
+                                             {},  lesson03::checks(),          {}};
+  const kit::Lesson<lesson04::Impl> gpt{"4", "lessons/04_gpt", "", lesson04::reference(), {}, lesson04::checks(), {}};
   const milestones::GptPieces pieces{kit::own_pieces(tensors), kit::own_pieces(tape), kit::own_pieces(language),
                                      kit::own_pieces(gpt)};
   return kit::run_milestone({"my_gpt",

@@ -131,4 +131,5 @@ if (document.getElementById("run")) demonstration();
 if (globalThis.policygradExercise) exercisePanel();
 const kTotals = document.getElementById("progress")?.dataset.totals;
 if (kTotals) showProgress(document.getElementById("progress"), JSON.parse(kTotals));
+if (document.getElementById("hunt")) new Hunt(document.getElementById("hunt"));
 if (document.getElementById("microscope")) microscopePage(document.getElementById("microscope"));

@@ -6,7 +6,11 @@ const keyOf = (number) => `policygrad.lesson${number}`;
 
 // An entry with the fields that the pages use, whatever was stored: texts and states of checks.
 function cleanEntry(raw) {
-  const entry = {checks: {}, hints: {}};
+  const entry = {checks: {}, hints: {}, hunt: {}};
+  for (const name of ["answered", "right", "streak", "best"]) {
+    const count = object(object(raw).hunt)[name];
+    entry.hunt[name] = Number.isInteger(count) && count >= 0 ? count : 0;
+  }
   for (const name of ["code", "before"]) {
     if (typeof object(raw)[name] === "string") entry[name] = raw[name];
   }

@@ -7,7 +7,7 @@ const fs = require("fs"), path = require("path");
 const {execFileSync, spawnSync} = require("child_process");
 
 const [build, site] = process.argv.slice(2);
-const kScripts = ["worker", "progress", "editor", "exercise", "settings", "microscope_page", "page"];
+const kScripts = ["worker", "progress", "editor", "exercise", "settings", "hunt", "microscope_page", "page"];
 const kFolder = /^0?(\d+[a-z]?)_/;  // 7b of 07b_ppo
 const kFolders = fs.readdirSync("lessons").filter((name) => kFolder.test(name)).sort();
 const kReport = ["base", "marks", "scales", "clock", "pointer", "curves", "figure", "lesson"];
@@ -49,6 +49,10 @@ function exerciseOf(folder, number, program) {
   return {number, stub, checks, engine: read("tools/web/engine.js")};
 }
 
+// The program with a lesson's mistakes, where it has a hunt.
+const mutantsOf = (number) => path.join(build, `lesson${number}_mutants.js`);
+const hasHunt = (number) => fs.existsSync(mutantsOf(number));
+
 // What ./lessonN --set can change, as the program tells it.
 function settingsOf(program) {
   const words = ["tools/web/run.js", program, "-", "settings", "--json"];
@@ -65,7 +69,8 @@ const kLessons = kFolders.map((folder) => {
     question: text.split("\n\n")[1].replace(/\n/g, " "),
     program,
     exercise: exerciseOf(folder, number, program),
-    settings: settingsOf(program)
+    settings: settingsOf(program),
+    hunt: hasHunt(number)
   };
 });
 
@@ -109,6 +114,9 @@ function html(markdown, exercise = null) {
       .replace(
           /\.\/lesson\w+ check (\d\d\.\d+)/g,
           (command, id) => (ids.has(id) ? `<a href="#check-${id}">${command}</a>` : command))
+      .replace(
+          /\.\/lesson(\d+[a-z]?) hunt(?! -)/g,
+          (command, n) => (hasHunt(n) ? `<a href="hunt${n}.html">${command}</a>` : command))
       .replace(/<strong>([^<]+)<\/strong>/g, term)
       .replace(/<table>/g, "<div class=\"scroll\" tabindex=\"0\"><table>")
       .replace(/<\/table>/g, "</table></div>")
@@ -186,6 +194,25 @@ function lessonPage(lesson) {
           scripts));
 }
 
+// The pages of a lesson's mistakes: one that asks, and the list of all.
+function mistakePages({number, title}) {
+  const mutants = mutantsOf(number);
+  const name = `lesson${number}`, about = `Lesson ${number}: ${title}`;
+  const program = writeGlobal(`hunt${number}.program.js`, "policygradProgram", fs.readFileSync(mutants, "utf8"));
+  write(
+      `hunt${number}.html`,
+      page(
+          `What is broken here? ${about}`, 0, `<h1>What is broken here?</h1>
+<p>One of the functions of <a href="${name}.html">lesson ${number}</a> has a mistake. The page trains with it and shows
+what an engineer would see: the curves, each over the band of ten trainings without the mistake. You name the cause.
+<a href="mistakes${number}.html">All mistakes that its checks know</a></p>
+<div id="hunt" data-lesson="${number}"></div>`,
+          program));
+  const words = ["tools/web/run.js", mutants, "-", "page"];
+  const text = execFileSync("node", words, {encoding: "utf8", maxBuffer: 1 << 26});
+  write(`mistakes${number}.html`, page(`Mistakes of ${about}`, 0, html(text)));
+}
+
 const kMicroscope = [path.join(build, "microscope.js")].find((file) => fs.existsSync(file));
 const kMicroscopeText = `<h1>The policy gradient under a microscope</h1>
 <p>A prompt, its responses, their rewards, and what each token is taught by them: one step of a run, with all numbers
@@ -201,6 +228,8 @@ const scripts =
     [...kReport.map((name) => `tools/report/${name}.js`), ...kScripts.map((name) => `tools/web/${name}.js`)];
 write("page.js", "(() => {\n\"use strict\";\n" + scripts.map((name) => read(name)).join("") + "})();\n");
 kLessons.forEach(lessonPage);
+const kHunted = kLessons.filter((lesson) => lesson.hunt);
+kHunted.forEach(mistakePages);
 if (kMicroscope) {
   const scripts = writeGlobal("microscope.program.js", "policygradProgram", fs.readFileSync(kMicroscope, "utf8")) +
       writeGlobal("microscope.step.js", "policygradStep", JSON.parse(read("tools/web/step.json")));
@@ -223,6 +252,14 @@ page, too. For all others, clone the repository and type <code>make lesson1 &amp
 ${
             kMicroscope ?
                 "<p><a href=\"microscope.html\">The policy gradient under a microscope</a>: one step, token by token</p>" :
+                ""}
+${
+            kHunted.length ?
+                `<p>What is broken here? A training with one hidden mistake, and five causes to choose from: ${
+                    kHunted.map((l) => `<a href="hunt${l.number}.html">lesson ${l.number}</a>`).join(", ")}. ` +
+                    `All mistakes, with what each check says of them: ${
+                        kHunted.map((l) => `<a href="mistakes${l.number}.html">lesson ${l.number}</a>`)
+                            .join(", ")}</p>` :
                 ""}
 <ol class="lessons">\n${rows.join("\n")}\n</ol>`));
 console.log(`${site}/index.html: ${kLessons.length} lessons, ${kLessons.filter((l) => l.program).length} that run`);

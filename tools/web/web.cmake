@@ -20,6 +20,13 @@ foreach(number ${web_lessons})
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/band.csv)
     target_link_options(${lesson} PRIVATE "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/${folder}/band.csv@/pg/${folder}/band.csv")
   endif()
+  # The page of a lesson's hunt trains with the mistakes.
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/hunt.csv)
+    pg_web_program(${lesson}_mutants)
+    foreach(file ${folder}/band.csv ${folder}/hunt.csv lessons/peers.csv)
+      target_link_options(${lesson}_mutants PRIVATE "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/${file}@/pg/${file}")
+    endforeach()
+  endif()
 endforeach()
 
 # The page of a recorded step (tools/web/microscope_page.js).
