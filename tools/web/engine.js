@@ -43,7 +43,7 @@ globalThis.policygrad = (() => {
   }
 
   function kindOf(value) {
-    if (value === undefined) return "undefined: is a return missing?";
+    if (value === undefined) return "undefined";
     if (value === null) return "null";
     if (value instanceof Tensor) return "a tensor";
     if (value instanceof Grads) return "gradients";
@@ -51,6 +51,36 @@ globalThis.policygrad = (() => {
     if (Array.isArray(value) || (ArrayBuffer.isView(value) && "length" in value)) return "a list";
     return {number: "a number", string: "a text", boolean: "true or false", bigint: "a BigInt"}[typeof value] ??
         "an object";
+  }
+
+  // Bytes as a text: UTF-8, and each byte that is no part of it as the lone surrogate 0xDC00 + byte, as Python's
+  // surrogateescape. bytesOf gives the same bytes.
+  const kDecoder = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}), kEncoder = new TextEncoder();
+  function decoded(bytes) {
+    try {
+      return kDecoder.decode(bytes);
+    } catch {
+      return null;
+    }
+  }
+  function textOf(bytes) {
+    let text = decoded(bytes);
+    if (text !== null) return text;
+    text = "";
+    for (let i = 0, length; i < bytes.length; i += length) {
+      length = bytes[i] < 0xc0 ? 1 : bytes[i] < 0xe0 ? 2 : bytes[i] < 0xf0 ? 3 : 4;
+      const character = decoded(bytes.subarray(i, i + length));
+      if (character === null) length = 1;
+      text += character ?? String.fromCharCode(0xdc00 + bytes[i]);
+    }
+    return text;
+  }
+  function bytesOf(text) {
+    if (!/\p{Surrogate}/u.test(text)) return kEncoder.encode(text);
+    return Uint8Array.from([...text].flatMap((character) => {
+      const code = character.codePointAt(0);
+      return code >= 0xdc80 && code <= 0xdcff ? [code - 0xdc00] : [...kEncoder.encode(character)];
+    }));
   }
 
   // What a learner's code may use beside the operations.
@@ -76,7 +106,11 @@ globalThis.policygrad = (() => {
   function shown(value) {
     if (typeof value === "string") return value;
     if (value instanceof Tensor || typeof value !== "object" || value === null) return String(value);
-    return JSON.stringify(ArrayBuffer.isView(value) ? [...value] : value);
+    return JSON.stringify(value, (_, part) => {
+      if (ArrayBuffer.isView(part)) return [...part];
+      const inWords = part instanceof Tensor || typeof part === "bigint" || part === undefined;
+      return inWords || (typeof part === "number" && !Number.isFinite(part)) ? String(part) : part;
+    });
   }
 
   let find = () => undefined;
@@ -84,17 +118,35 @@ globalThis.policygrad = (() => {
   let firstLine = 0;  // the lines that stand before the learner's own
   const kFile = "exercise.js";
   const lineOf = (error) => {
-    const at = new RegExp(`${kFile}:(\\d+)`).exec(error.stack ?? "");
+    const at = new RegExp(`${kFile}:(\\d+)`).exec(error?.stack ?? "");
     return at ? Number(at[1]) - firstLine : 0;
   };
+  // What was thrown, which need be no Error: {error, refused}.
+  function thrown(error) {
+    if (error instanceof WebAssembly.RuntimeError) {  // the program cannot go on
+      throw new Error(`the program's memory ran out or was overwritten (${error.message})`);
+    }
+    try {
+      const refused = error instanceof Refusal, line = lineOf(error), text = refused ? error.message : String(error);
+      return {error: line > 0 ? `${text} (line ${line})` : text, refused};
+    } catch {
+      return {error: "something was thrown that is no text", refused: false};
+    }
+  }
   const compile = (names, text) => new Function(...names, `"use strict";{\n${text}\n}\n//# sourceURL=${kFile}`);
 
   return {
     kindOf,
+    // The place of the first value of a list that is no number; -1 if there is none.
+    placeOfOther(list) {
+      return list instanceof Float64Array ? -1 : Array.prototype.findIndex.call(list, (one) => typeof one !== "number");
+    },
+    textOf,
+    bytesOf,
     makeTensor: (id, shape, dtype, requiresGrad) => new Tensor(id, shape, dtype, requiresGrad),
     makeGrads: (id) => new Grads(id),
     makeFunction(id) {
-      const f = (tensors) => operate("apply", f, tensors);
+      const f = (tensors) => operate("apply", f, tensors instanceof Tensor ? [tensors] : tensors);
       return Object.assign(f, {id});
     },
     // Reads the learner's file. Throws a SyntaxError where it is no JavaScript.
@@ -127,9 +179,7 @@ globalThis.policygrad = (() => {
         return {value: f(...args)};
       } catch (error) {
         if (error instanceof Todo) return {todo: true};
-        const refused = error instanceof Refusal, line = lineOf(error);
-        const text = refused ? error.message : String(error);
-        return {error: line > 0 ? `${text} (line ${line})` : text, refused};
+        return thrown(error);
       }
     }
   };

@@ -1,4 +1,5 @@
-// The exercise of a lesson's page: the learner writes functions in JavaScript, and the lesson's own checks grade them.
+// The exercise of a lesson's page: the learner writes functions in JavaScript, and the lesson's own checks grade them,
+// but for those whose pieces need C++.
 
 const kSecondsOfCheck = 8;  // as in a terminal (lessons/kit/isolate.h)
 const kPrinted = 100;       // the lines of print() that a check shows
@@ -85,8 +86,8 @@ class CheckRow {
 
 class Exercise {
   constructor(box) {
-    const {number, stub, checks} = globalThis.policygradExercise;
-    Object.assign(this, {number, stub, box, entry: loadEntry(number), running: null, clock: 0});
+    const {number, stub, checks, elsewhere} = globalThis.policygradExercise;
+    Object.assign(this, {number, stub, elsewhere, box, entry: loadEntry(number), running: null, clock: 0});
     this.editor = new Editor(this.entry.code ?? stub, () => this.save(), () => this.check());
     const goTo = (name, line) => this.editor.goTo(name ? this.editor.lineOf(name) : line);
     this.rows = new Map(checks.map((facts) => [facts.id, new CheckRow(facts, this.entry, () => this.save(), goTo)]));
@@ -115,13 +116,21 @@ class Exercise {
         el("p", {class: "controls"}, this.button, " ", button("Start again", () => this.swap(this.stub)), " ",
            this.aside, " ", button("Save as a file", () => download(`exercise${this.number}.js`, this.editor.text)),
            " ", this.status),
-        this.editor.element, [...this.rows.values()].map((row) => row.element),
+        this.editor.element, [...this.rows.values()].map((row) => row.element), this.restInWords(),
         el("details", {}, el("summary", {}, "The operations"),
            el("p", {},
               "x may stand before the point, too: mean(x, [1], true) is x.mean([1], true). A tensor x also has " +
                   "x.shape, x.rank, x.numel, x.dtype, x.size(dim). fail(\"text\") reports an error."),
            this.names));
     this.nameAside();
+  }
+  // The checks of the lesson that this page has not.
+  restInWords() {
+    const names = this.elsewhere, lesson = `lesson${this.number}`;
+    if (names.length === 0) return null;
+    const checks = names.length > 1 ? `Checks ${names.slice(0, -1).join(", ")} and ${names.at(-1)} exist` :
+                                      `Check ${names[0]} exists`;
+    return el("p", {class: "muted"}, `${checks} in C++ only: make ${lesson} && ./${lesson} check`);
   }
   nameAside() {
     this.aside.hidden = this.entry.before === undefined;

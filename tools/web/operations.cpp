@@ -34,26 +34,23 @@ class Args {
   double number(int i) const { return number_from_js(what(i), list_[i]); }
   double number(int i, double otherwise) const { return given(i) ? number(i) : otherwise; }
   int64_t integer(int i) const { return integer_from_js(what(i), list_[i]); }
-  int integer(int i, int otherwise) const { return given(i) ? static_cast<int>(integer(i)) : otherwise; }
-  int dim(int i) const { return static_cast<int>(integer(i)); }
-  bool flag(int i) const { return given(i) && integer(i) != 0; }
+  int integer(int i, int otherwise) const { return given(i) ? dim(i) : otherwise; }
+  int dim(int i) const { return detail::back<int>(what(i), list_[i]); }
+  bool flag(int i) const {
+    return given(i) && (list_[i].isNumber() ? number(i) != 0 : truth_from_js(what(i), list_[i]));
+  }
   Dims dims(int i) const { return dims_from_js(what(i), list_[i]); }
   // The dims of a reduction: a number, a list, or none for all.
   std::vector<int> reduced(int i) const {
     if (!given(i)) return {};
     if (list_[i].isNumber()) return {dim(i)};
-    const Dims all = dims(i);
-    return {all.begin(), all.end()};
+    return detail::back<std::vector<int>>(what(i), list_[i]);
   }
-  DType dtype(int i, DType otherwise) const {
-    if (!given(i)) return otherwise;
-    const std::string name = text_from_js(what(i), list_[i]);
-    std::string known;
-    for (const DType type : {f32, f64, bf16, i32, u8}) {
-      if (name == name_of(type)) return type;
-      known += std::string(" ") + name_of(type);
-    }
-    fail("{}: expected one of{}, got {}", what(i), known, name);
+  DType dtype(int i, DType otherwise) const { return given(i) ? detail::back<DType>(what(i), list_[i]) : otherwise; }
+  std::vector<std::pair<std::string, val>> all() const {
+    std::vector<std::pair<std::string, val>> all;
+    for (int i = 0; i < static_cast<int>(names_.size()); ++i) all.emplace_back(what(i), list_[i]);
+    return all;
   }
   val operator[](int i) const { return list_[i]; }
   std::string what(int i) const { return operation_ + ": " + names_[static_cast<size_t>(i)]; }
@@ -193,7 +190,7 @@ Table of_memory() {
         }}},
       {"numbers", {{"x"}, [](const Args& a) { return numbers_to_js(a.tensor(0).to_vector()); }}},
       {"item", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).item()); }}},
-      {"text", {{"x"}, [](const Args& a) { return to_js(kit::text_of(a.tensor(0))); }}},
+      {"text", {{"x"}, [](const Args& a) { return text_to_js(kit::text_of(a.tensor(0))); }}},
       {"clone", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).clone()); }}},
       {"detach", {{"x"}, [](const Args& a) { return to_js(a.tensor(0).detach()); }}},
       {"to", {{"x", "dtype"}, [](const Args& a) { return to_js(a.tensor(0).to(a.dtype(1, f64))); }}},
@@ -246,6 +243,9 @@ const Table& operations() {
   static const Table all = [] {
     Table rows = elementwise();
     for (Table more : {of_rows(), of_shapes(), of_memory()}) rows.merge(more);
+    for (const auto& [name, offer] : offered()) {
+      rows[name] = {offer.parameters, [run = offer.run](const Args& a) { return run(a.all()); }};
+    }
     return rows;
   }();
   return all;
@@ -258,7 +258,7 @@ val operate(const std::string& name, const val& list) {
     const Operation& operation = operations().at(name);
     result.set("value", operation.run(Args(name, operation.parameters, list)));
   } catch (const std::exception& error) {
-    result.set("error", std::string(error.what()));
+    result.set("error", text_to_js(error.what()));
   }
   return result;
 }

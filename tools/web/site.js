@@ -15,8 +15,9 @@ const read = (...parts) => fs.readFileSync(path.join(...parts), "utf8");
 const write = (name, text) => fs.writeFileSync(path.join(site, name), text);
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
 
-// The exercise of a lesson for exercise.js: the file as a learner finds it, and each check with what its page shows.
-// The program itself tells the checks: it grades the file in which every answer is TODO().
+// The exercise of a lesson for exercise.js: the file as a learner finds it, each check with what its page shows, and
+// `elsewhere`, the names of the checks whose pieces have no answer in JavaScript. The program itself tells the checks:
+// it grades the file in which every answer is TODO().
 function exerciseOf(folder, number, program) {
   const file = path.join("lessons", folder, "web", "answers.js");
   if (!program || !fs.existsSync(file)) return null;
@@ -32,21 +33,18 @@ function exerciseOf(folder, number, program) {
   const words = ["tools/web/run.js", program, stubFile, "check", "--events", "--no-fork"];
   const run = spawnSync("node", words, {encoding: "utf8", maxBuffer: 1 << 26});
   const rows = run.stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((r) => r.type === "check");
-  const checks = rows.map(({id, title, section, why, hints}) => {
-    const own = answers.filter((answer) => answer.id === id);
-    if (own.length === 0) throw new Error(`${file}: no [answer ${id} ...]`);
-    return {
-      id,
-      title,
-      section,
-      why,
-      hints,
-      functions: own.map((a) => a.name),
-      answer: own.map((a) => a.answer).join("")
-    };
-  });
+  const checks = [], elsewhere = [];
+  for (const {id, title, piece, section, why, hints} of rows) {
+    const ids = rows.filter((row) => row.piece === piece).map((row) => row.id);  // one answer for all of its checks
+    const own = answers.filter((answer) => ids.includes(answer.id));
+    const functions = own.map((a) => a.name), answer = own.map((a) => a.answer).join("");
+    own.length ? checks.push({id, title, section, why, hints, functions, answer}) : elsewhere.push(`${id} (${title})`);
+  }
   if (checks.length === 0) throw new Error(`${program} grades nothing: ${run.stderr.slice(0, 500)}`);
-  return {number, stub, checks, engine: read("tools/web/engine.js")};
+  for (const {id} of answers) {
+    if (!rows.some((row) => row.id === id)) throw new Error(`${file}: [answer ${id} ...] is of no check`);
+  }
+  return {number, stub, checks, elsewhere, engine: read("tools/web/engine.js")};
 }
 
 // The program with a lesson's mistakes, where it has a hunt.
