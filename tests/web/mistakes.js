@@ -93,7 +93,7 @@ const refused = [
   [3, "03.5", "return 1e12;", "sample_token: the result: expected a whole number from -2147483648 to 2147483647"],
   [4, "04.2", "return {dq: dout, dk: dout};", "attention_backward: the result.dv: expected a tensor, got undefined"],
   [4, "04.2", "return null;", "attention_backward: the result: expected an object, got null"],
-  [7, "07.7", "return [actions];", "gaussian_log_prob: the result: expected a list of two values, got 1"],
+  ["7b", "07.7", "return [actions];", "gaussian_log_prob: the result: expected a list of two values, got 1"],
   [8, "08.3", "response.rewards = [1n];", "set_rewards: argument 1.rewards[0]: expected a number, got a BigInt"],
   [8, "08.3", "response.action_mask = [300];", "argument 1.action_mask[0]: expected a whole number from 0 to 255"],
   [10, "10.1", "return {value: {numerator: 1.5, denominator: 1}, numbers: []};", "expected a whole number, got 1.5"],
