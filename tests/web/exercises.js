@@ -86,10 +86,10 @@ for (const lesson of fs.readdirSync("lessons")) {
   for (const row of checksOf(number, answers.replace(kAnswer, "null.x;"), ...pieces)) {
     check(row.state === "WRONG" && /TypeError.*\(line \d+\)/.test(row.got), `${row.id} on null.x: ${row.got}`);
   }
-  const wrong = mistakes.filter(([of]) => of === number);
+  const wrong = mistakes.filter(([of]) => String(of) === number);
   check(wrong.length > 0, `lesson ${number}: mistakes.js has no wrong answer`);
   for (const row of wrong) wrongAnswer(number, path.join("lessons", lesson), answers, row);
-  for (const row of refused.filter(([of]) => of === number)) noResult(number, answers, row);
+  for (const row of refused.filter(([of]) => String(of) === number)) noResult(number, answers, row);
 }
 fs.rmSync(folder, {recursive: true});
 if (passed === 0) ++failed;
