@@ -21,7 +21,8 @@ if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then
   git ls-files
 else
   find . \( -name .git -o -path './build*' -o -path ./runs -o -path ./data -o -path "./${to#"$PWD"/}" \) -prune -o \
-    -type f ! -name '*.bak-*' ! -name .progress.json ! -path './lesson*_report.html' -print | sed 's|^\./||'
+    -type f ! -name '*.bak-*' ! -name .progress.json ! -path './lesson*_report.html' \
+    ! -path './lesson*_slides.html' ! -path './lesson*.cast' -print | sed 's|^\./||'
 fi >"$list"
 
 only_in_mutants() { # only_in_mutants HEADER: whether the wrong answers include it, and nothing else does

@@ -91,6 +91,8 @@ kit::Mistakes<&Impl::layer_norm_backward> layer_norm_mistakes() {
        wrong_layer_norm<"constants">},
       {"norm_no_mean", "04.3", "the path through the mean is missing", wrong_layer_norm<"no_mean">},
       {"norm_no_deviation", "04.3", "the path through the deviation is missing", wrong_layer_norm<"no_deviation">},
+      {"norm_plain_mean", "04.3", "x̂ is missing in the second mean: x̂ times the mean of dx̂ · x̂",
+       wrong_layer_norm<"plain_mean">},
       {"norm_no_w", "04.3", "w is missing: dx̂ = dy · w", wrong_layer_norm<"no_w">},
       {"norm_w_last", "04.3", "w multiplies the result; it multiplies dy, before the means are taken",
        wrong_layer_norm<"w_last">},

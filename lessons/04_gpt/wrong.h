@@ -85,7 +85,8 @@ LayerNormGrads wrong_layer_norm(const Tensor& dy, const Tensor& x, const Tensor&
   const auto average = [&](const Tensor& t) { return mistake == "sums" ? sum(t, dim, true) : pg::mean(t, dim, true); };
   Tensor dx = d;
   if (mistake != "constants" && mistake != "no_mean") dx = dx - average(d);
-  if (mistake != "constants" && mistake != "no_deviation") dx = dx - xhat * average(d * xhat);
+  if (mistake != "constants" && mistake != "no_deviation")
+    dx = dx - xhat * average(mistake == "plain_mean" ? d : d * xhat);
   if (mistake != "no_factor") dx = dx * rstd;
   if (mistake == "w_last") dx = dx * w;
   LayerNormGrads g{dx, sum(dy * xhat, {0}), sum(dy, {0})};

@@ -92,6 +92,12 @@ kit::Mistakes<&Impl::reinforce_loss> loss_mistakes() {
        [](T lp, T a, T mask) { return loss(product(lp, a, mask), 1); }},
       {"loss_exp", "06.2", "this is the gradient of the probability: multiply A by log_prob, not by exp(log_prob)",
        [](T lp, T a, T mask) { return loss(product(exp(lp), a, mask), episodes(lp)); }},
+      {"loss_ratio", "06.2",
+       "each A is multiplied by π / π, which is 1: the gradient is right, the value is not that of A·log_prob",
+       [](T lp, T a, T mask) {
+         const Tensor log_prob = kept(mask, lp);
+         return loss(exp(log_prob - log_prob.detach()) * kept(mask, a.detach()), episodes(lp));
+       }},
       {"loss_whitened_population", "06.2", "the advantages are scaled to mean 0 and deviation 1: take them as they are",
        whitened_loss<0>},
       {"loss_whitened", "06.2", "the advantages are scaled to mean 0 and deviation 1: take them as they are",

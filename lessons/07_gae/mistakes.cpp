@@ -14,7 +14,7 @@ struct Switches {
        end_late = false, gae_across_rows = false, gae_advantages_returns = false, gae_delta_alone = false,
        gae_first_next = false, gae_fixed = false, gae_lambda_alone = false, gae_next_everywhere = false,
        gae_no_gamma = false, gae_no_lambda = false, gae_no_next = false, gae_own_value = false,
-       gae_returns_advantages = false, gae_returns_at_ends = false, gae_returns_minus = false,
+       gae_returns_advantages = false, gae_returns_at_ends = false, gae_returns_minus = false, gae_returns_next = false,
        gae_returns_whitened = false, gae_whitened = false, mask_blank = false, mask_flags = false,
        mask_hands_value = false, mask_ignored = false, mask_loses_advantage = false, mask_product = false,
        mask_product_carried = false, mask_returns = false;
@@ -88,8 +88,12 @@ Gae gae_with(const Tensor& rewards, const Tensor& values, const Tensor& next_val
       if (is.gae_own_value) next = v[i];
       if (is.gae_next_everywhere) next = last_value;
       advantages[i] = after = r[i] + next_factor * next - v[i] + after_factor * after;
+      const double next_value = next;
       const bool without_value = is.gae_returns_advantages || (is.gae_returns_at_ends && (end || cut));
-      returns[i] = advantages[i] + (without_value ? 0 : is.gae_returns_minus ? -v[i] : v[i]);
+      returns[i] = advantages[i] + (without_value          ? 0
+                                    : is.gae_returns_minus ? -v[i]
+                                    : is.gae_returns_next  ? next_value
+                                                           : v[i]);
       next = v[i];
     }
   }
@@ -138,6 +142,8 @@ kit::Mistakes<&Impl::gae> gae_mistakes() {
        "the returns are made from advantages scaled to mean 0 and deviation 1: the critic would learn targets of a "
        "wrong scale",
        gae_with<Switches{.gae_returns_whitened = true}>},
+      {"gae_returns_next", "07.1", "V[t+1] is added; the returns are A + V[t]",
+       gae_with<Switches{.gae_returns_next = true}>},
       {"gae_returns_minus", "07.1", "V is subtracted; the returns are A + V",
        gae_with<Switches{.gae_returns_minus = true}>},
       {"gae_returns_at_ends", "07.2", "at the end of an episode too the return is A + V",

@@ -72,7 +72,7 @@ namespace {
 struct Critic {
   bool no_half = false, absolute = false, minimum = false, bounded_alone = false, no_clip = false, zero_clips = false;
   bool about_returns = false, old_not_added = false, clips_itself = false, old_alone = false;
-  bool no_mask = false, product = false, late = false, mean = false;
+  bool no_mask = false, product = false, late = false, mean = false, of_two = false, near_alone = false;
 };
 template <Critic is>
 Tensor critic(T values, T returns, T old_values, double clip, T mask) {
@@ -95,7 +95,8 @@ Tensor critic(T values, T returns, T old_values, double clip, T mask) {
                       : is.old_not_added ? held(values - old)
                       : is.clips_itself  ? held(values)
                                          : old + held(values - old);
-  const Tensor bounded = half_square(near);
+  const Tensor bounded = is.near_alone ? masked(near * near * 0.5) : half_square(near);
+  if (is.of_two) return (free + bounded) * 0.5;
   if (is.bounded_alone) return bounded;
   return is.minimum ? where(le(free, bounded), free, bounded) : larger(free, bounded);
 }
@@ -110,6 +111,10 @@ kit::Mistakes<&Impl::value_loss> value_mistakes() {
       {"value_no_half", "07.6", "the factor 1/2 is missing", critic<Critic{.no_half = true}>},
       {"value_minimum", "07.6", "the minimum in place of the maximum: the loss is the larger of the two errors",
        critic<Critic{.minimum = true}>},
+      {"value_of_two", "07.6", "the mean of the two errors: the loss is the larger of them",
+       critic<Critic{.of_two = true}>},
+      {"value_near_alone", "07.6", "R is not subtracted from near: the second error is (near - R)²/2",
+       critic<Critic{.near_alone = true}>},
       {"value_bounded_alone", "07.6", "the clipped error alone: where v is past the clip, it has no gradient",
        critic<Critic{.bounded_alone = true}>},
       {"value_no_clip", "07.6",

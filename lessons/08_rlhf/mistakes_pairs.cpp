@@ -107,6 +107,10 @@ kit::Mistakes<&Impl::dpo_loss> dpo_mistakes() {
        dpo_of_delta<[](T x) { return softplus(x); }>},
       {"dpo_no_reference", "08.6", "the reference is not used: before the first step the loss is ln 2 for every pair",
        [](T c, T r, T rc, T rr, O o) { return of_loss(kRightLoss(c, r, o.beta), c, r, rc, rr, o); }},
+      {"dpo_chosen_reference", "08.6", "the rejected response has no reference: r = rejected - ref_rejected",
+       [](T c, T r, T rc, T rr, O o) { return of_loss(kRightLoss(c - rc.detach(), r, o.beta), c, r, rc, rr, o); }},
+      {"dpo_rejected_reference", "08.6", "the chosen response has no reference: c = chosen - ref_chosen",
+       [](T c, T r, T rc, T rr, O o) { return of_loss(kRightLoss(c, r - rr.detach(), o.beta), c, r, rc, rr, o); }},
       {"dpo_reference_added", "08.6",
        "the reference's log-probabilities are added, or the two references are exchanged: c = chosen - ref_chosen, r "
        "= rejected - ref_rejected",

@@ -176,7 +176,7 @@ namespace {
 struct Cut {
   bool lost = false, last_long = false, last_short = false, last_longer = false, spread = false, inclusive = false,
        size_for_end = false, no_unit = false, whole_units = false, too_far = false, shift = false, in_int = false,
-       one_more = false, overlap = false, empty_zero = false, longer_by_elements = false;
+       one_more = false, overlap = false, empty_zero = false, longer_by_elements = false, begin_too_far = false;
 };
 template <Cut is>
 Shard wrong_shard(int64_t n, int rank, int ranks, int64_t unit) {
@@ -196,6 +196,7 @@ Shard wrong_shard(int64_t n, int rank, int ranks, int64_t unit) {
     return cut_off ? n : at * unit;
   };
   Shard shard{begin(rank), begin(rank + 1)};
+  if (is.begin_too_far) shard.begin = (rank * each + std::min<int64_t>(rank, more)) * unit;
   if (is.shift) shard.end = shard.begin + (each + (rank < more)) * unit;
   if (is.one_more) shard.end = std::min(n, shard.begin + (each + (rank <= more)) * unit);
   if (is.overlap) {
@@ -211,43 +212,46 @@ Shard wrong_shard(int64_t n, int rank, int ranks, int64_t unit) {
 }  // namespace
 
 kit::Mistakes<&Impl::shard_of> shard_mistakes() {
-  return {{"shard_lost", "12.4",
-           "elements are lost: all shards have n / ranks, which rounds down; the first n % ranks have one more",
-           wrong_shard<Cut{.lost = true}>},
-          {"shard_last_long", "12.4", "the last shard gets the whole remainder: sizes differ by one unit at most",
-           wrong_shard<Cut{.last_long = true}>},
-          {"shard_longer_by_elements", "12.4",
-           "the longer shards are counted in elements: units % ranks of them have one more unit, not n % ranks",
-           wrong_shard<Cut{.longer_by_elements = true}>},
-          {"shard_last_short", "12.4",
-           "all shards are rounded up, so the last is short or empty: sizes differ by one unit at most",
-           wrong_shard<Cut{.last_short = true}>},
-          {"shard_last_longer", "12.4", "the last shards are the longer ones: the first are",
-           wrong_shard<Cut{.last_longer = true}>},
-          {"shard_spread", "12.4", "the longer shards are spread (r·n / ranks): the first are longer",
-           wrong_shard<Cut{.spread = true}>},
-          {"shard_inclusive", "12.4", "the end is one unit too small: [begin, end) ends before `end`",
-           wrong_shard<Cut{.inclusive = true}>},
-          {"shard_size_for_end", "12.4", "`end` is the size: it is where the shard ends, begin + size",
-           wrong_shard<Cut{.size_for_end = true}>},
-          {"shard_no_unit", "12.4", "the unit is ignored: every shard begins at a multiple of it",
-           wrong_shard<Cut{.no_unit = true}>},
-          {"shard_whole_units", "12.4", "the last unit, which n cuts off, is lost: count units rounded up",
-           wrong_shard<Cut{.whole_units = true}>},
-          {"shard_too_far", "12.4", "a shard reaches beyond n: the last unit may be cut off",
-           wrong_shard<Cut{.too_far = true}>},
-          {"shard_empty_zero", "12.4", "an empty shard is [0, 0): those of the last ranks begin and end at n",
-           wrong_shard<Cut{.empty_zero = true}>},
-          {"shard_shift", "12.4",
-           "a shard after the longer ones begins too early: min(r, n % ranks) ranks before it have one more",
-           wrong_shard<Cut{.shift = true}>},
-          {"shard_in_int", "12.4", "n does not fit in an int: use int64_t", wrong_shard<Cut{.in_int = true}>},
-          {"shard_one_more", "12.4",
-           "one shard too many is longer: ranks 0 ... n % ranks - 1 have one more, so r < n % ranks",
-           wrong_shard<Cut{.one_more = true}>},
-          {"shard_overlap", "12.4",
-           "the shards overlap: those after a longer one begin later, at r·(n / ranks) + min(r, n % ranks)",
-           wrong_shard<Cut{.overlap = true}>}};
+  return {
+      {"shard_lost", "12.4",
+       "elements are lost: all shards have n / ranks, which rounds down; the first n % ranks have one more",
+       wrong_shard<Cut{.lost = true}>},
+      {"shard_last_long", "12.4", "the last shard gets the whole remainder: sizes differ by one unit at most",
+       wrong_shard<Cut{.last_long = true}>},
+      {"shard_longer_by_elements", "12.4",
+       "the longer shards are counted in elements: units % ranks of them have one more unit, not n % ranks",
+       wrong_shard<Cut{.longer_by_elements = true}>},
+      {"shard_last_short", "12.4",
+       "all shards are rounded up, so the last is short or empty: sizes differ by one unit at most",
+       wrong_shard<Cut{.last_short = true}>},
+      {"shard_last_longer", "12.4", "the last shards are the longer ones: the first are",
+       wrong_shard<Cut{.last_longer = true}>},
+      {"shard_spread", "12.4", "the longer shards are spread (r·n / ranks): the first are longer",
+       wrong_shard<Cut{.spread = true}>},
+      {"shard_inclusive", "12.4", "the end is one unit too small: [begin, end) ends before `end`",
+       wrong_shard<Cut{.inclusive = true}>},
+      {"shard_size_for_end", "12.4", "`end` is the size: it is where the shard ends, begin + size",
+       wrong_shard<Cut{.size_for_end = true}>},
+      {"shard_no_unit", "12.4", "the unit is ignored: every shard begins at a multiple of it",
+       wrong_shard<Cut{.no_unit = true}>},
+      {"shard_whole_units", "12.4", "the last unit, which n cuts off, is lost: count units rounded up",
+       wrong_shard<Cut{.whole_units = true}>},
+      {"shard_too_far", "12.4", "a shard reaches beyond n: the last unit may be cut off",
+       wrong_shard<Cut{.too_far = true}>},
+      {"shard_begin_too_far", "12.4", "`begin` is not cut at n: an empty shard of the last ranks begins and ends at n",
+       wrong_shard<Cut{.begin_too_far = true}>},
+      {"shard_empty_zero", "12.4", "an empty shard is [0, 0): those of the last ranks begin and end at n",
+       wrong_shard<Cut{.empty_zero = true}>},
+      {"shard_shift", "12.4",
+       "a shard after the longer ones begins too early: min(r, n % ranks) ranks before it have one more",
+       wrong_shard<Cut{.shift = true}>},
+      {"shard_in_int", "12.4", "n does not fit in an int: use int64_t", wrong_shard<Cut{.in_int = true}>},
+      {"shard_one_more", "12.4",
+       "one shard too many is longer: ranks 0 ... n % ranks - 1 have one more, so r < n % ranks",
+       wrong_shard<Cut{.one_more = true}>},
+      {"shard_overlap", "12.4",
+       "the shards overlap: those after a longer one begin later, at r·(n / ranks) + min(r, n % ranks)",
+       wrong_shard<Cut{.overlap = true}>}};
 }
 
 namespace {

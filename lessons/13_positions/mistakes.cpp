@@ -104,7 +104,7 @@ enum class Start { before, zero, row_0, after, none };  // none: not rotated
 struct Decoding {
   Start q = Start::before, k = Start::before;
   bool q_twice = false, k_twice = false, rotates_v = false, default_base = false, exchanged = false;
-  bool late = false, new_only = false, whole_room = false, future = false;
+  bool late = false, new_only = false, whole_room = false, future = false, cache_again = false;
 };
 template <Decoding is>
 Tensor decoded(const KvSlot& slot, T q, T k, T v, const Rope& given) {
@@ -130,7 +130,8 @@ Tensor decoded(const KvSlot& slot, T q, T k, T v, const Rope& given) {
   if (is.whole_room) attend.kv_len = Tensor::full(slot.after.shape(), static_cast<double>(slot.k.size(2)), i32);
   const Tensor early = is.late ? pg::attention(queries, slot.k, slot.v, attend) : Tensor();
   slot.store(is.exchanged ? values : keys, is.exchanged ? keys : values);
-  return is.late ? early : pg::attention(queries, slot.k, slot.v, attend);
+  const Tensor read = is.cache_again ? pg::rope(slot.k, options, Tensor::zeros(slot.before.shape(), i32)) : slot.k;
+  return is.late ? early : pg::attention(queries, read, slot.v, attend);
 }
 
 }  // namespace
@@ -147,6 +148,8 @@ kit::Mistakes<&Impl::decode> decode_mistakes() {
        decoded<Decoding{.exchanged = true}>},
       {"decode_rotates_twice", "13.2", "k is rotated twice: once, before it is stored",
        decoded<Decoding{.k_twice = true}>},
+      {"decode_cache_again", "13.2", "the cache is rotated again: it holds rotated keys already",
+       decoded<Decoding{.cache_again = true}>},
       {"decode_q_twice", "13.2", "q is rotated twice", decoded<Decoding{.q_twice = true}>},
       {"decode_q", "13.2", "this is q itself: attend with it", [](const KvSlot&, T q, T, T, const Rope&) { return q; }},
       {"decode_restarts", "13.2", "positions begin at 0 again: the first new position of row b is slot.before[b]",

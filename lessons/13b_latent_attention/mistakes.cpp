@@ -14,7 +14,8 @@ enum class Joined { right, not_joined, unordered, channels_first };
 struct Absorb {
   Up k = Up::right, v = Up::right;
   Joined joined = Joined::right;
-  bool wide_scale = false, latent_scale = false, nope_scale = false, no_scale = false, no_root = false;
+  bool wide_scale = false, latent_scale = false, nope_scale = false, value_scale = false, no_scale = false,
+       no_root = false;
   bool future = false, no_rope = false, next_head = false, last_channels = false, head_0 = false;
   bool plain = false, late = false, expanded = false, untaped = false;
 };
@@ -25,6 +26,7 @@ Tensor absorbed(const LatentInputs& in, T k_up, T v_up) {
   const int64_t width = is.wide_scale     ? d_c + d_r
                         : is.latent_scale ? d_c
                         : is.nope_scale   ? d_n
+                        : is.value_scale  ? d_v + d_r
                         : is.no_scale     ? 1
                         : is.no_root      ? (d_n + d_r) * (d_n + d_r)
                                           : d_n + d_r;
@@ -79,6 +81,9 @@ kit::Mistakes<&Impl::absorbed_attention> latent_mistakes() {
        absorbed<Absorb{.latent_scale = true}>},
       {"mla_nope_scale", "13.4", "scores are divided by √d_n: the rotated channels count too, √(d_n + d_r)",
        absorbed<Absorb{.nope_scale = true}>},
+      {"mla_value_scale", "13.4",
+       "scores are divided by √(d_v + d_r): d_v is the width of a value, a key has d_n + d_r",
+       absorbed<Absorb{.value_scale = true}>},
       {"mla_no_scale", "13.4", "the scale 1/√(d_n + d_r) is missing", absorbed<Absorb{.no_scale = true}>},
       {"mla_no_root", "13.4", "scores are divided by d_n + d_r: the root is missing",
        absorbed<Absorb{.no_root = true}>},

@@ -35,6 +35,12 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
   const std::string report = fmt::format("lesson{}_report.html", lesson.number);
   app.add_flag("--report{" + report + "}", demo.report,
                "The demonstration as one HTML file too, " + report + "; --report=FILE: another one");
+  const std::string slides = fmt::format("lesson{}_slides.html", lesson.number);
+  app.add_flag("--slides{" + slides + "}", demo.slides,
+               "The demonstration as slides, " + slides + "; --slides=FILE: another file");
+  const std::string cast = fmt::format("lesson{}.cast", lesson.number);
+  app.add_flag("--cast{" + cast + "}", demo.cast,
+               "The demonstration as a recording for asciinema, " + cast + "; --cast=FILE: another file");
   app.add_option("--device", device, "plain: compute by the loops of tensor/plain, slowly; default cpu")
       ->check(CLI::IsMember({"cpu", "plain"}));
   app.add_flag("--rebuilt", rebuilt)->group("");  // for rebuild_if_edited

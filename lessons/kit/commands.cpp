@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "lessons/kit/built.h"
+#include "lessons/kit/cast.h"
 #include "lessons/kit/isolate.h"
 #include "lessons/kit/record.h"
 #include "lessons/kit/source.h"
@@ -58,11 +59,12 @@ std::unique_ptr<DemoRecord> new_record(const DemoOptions& options) {
 // Runs the demonstration on the pieces `mine`. If it throws, the piece that threw, or otherwise the one called last,
 // moves from `mine` to `threw`, and the demonstration starts again with the engine's version of it.
 Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string>& mine,
-              std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record) {
+              std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record, Cast* cast) {
   for (;;) {
     if (record) record = new_record(options);
     Pace pace = options.pace;
     pace.quiet = options.events;
+    pace.cast = cast;
     const Settings settings(lesson.settings, options.set);
     Demo demo(options.full, record.get(), pace, {.known = read_bands(band_file(lesson))}, settings);
     begin_pieces();
@@ -99,10 +101,10 @@ bool confirmed(const std::string& question) {
 }
 
 // The demonstration as one HTML file.
-void write_report(const std::string& path, const std::string& title, const std::set<std::string>& mine,
+void write_report(const std::string& path, bool slides, const std::string& title, const std::set<std::string>& mine,
                   const std::set<std::string>& threw, double seconds, const DemoRecord& record) {
   Json data = {{"kind", "lesson"}, {"made", now_text()}, {"seconds", seconds}, {"optimized", optimized_build()},
-               {"mine", mine},     {"threw", threw}};
+               {"mine", mine},     {"threw", threw},     {"slides", slides}};
   data["items"] = Json::parse(record.items());
   write_file_atomically(path, report_page(title, sorted_by_key(std::move(data)).dump(-1, Json::Utf8::replace)));
 }
@@ -112,8 +114,10 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
                 std::set<std::string> threw) {
   const Timer timer;
   std::unique_ptr<DemoRecord> record;
-  if (!options.report.empty() || options.events) record = new_record(options);
-  const Demo demo = run_demo(lesson, options, mine, threw, record);
+  if (!options.report.empty() || !options.slides.empty() || options.events) record = new_record(options);
+  Cast cast;
+  if (!options.cast.empty()) set_style({.color = true, .unicode = true, .live = false, .width = 80});
+  const Demo demo = run_demo(lesson, options, mine, threw, record, options.cast.empty() ? nullptr : &cast);
   pg::check(options.pace.part <= demo.headings(), "--part {}: the demonstration has {} headings", options.pace.part,
             demo.headings());
   const double seconds = timer.seconds() - demo.waited_seconds();
@@ -146,10 +150,16 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
                    seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program(),
                    lesson.settings.empty() ? "" : " Other numbers: " + lesson.program() + " settings")));
   }
-  if (!options.report.empty()) {
-    const std::string title = fmt::format("lesson {}  {}", lesson.number, lesson.title);
-    write_report(options.report, title, mine, threw, seconds, *record);
-    if (!options.events) fmt::print("{}\n", options.report);
+  const std::string title = fmt::format("lesson {}  {}", lesson.number, lesson.title);
+  for (const std::string& file : {options.report, options.slides}) {
+    if (file.empty()) continue;
+    write_report(file, file == options.slides, title, mine, threw, seconds, *record);
+    if (!options.events) fmt::print("{}\n", file);
+  }
+  if (!options.cast.empty()) {
+    constexpr double kMostSeconds = 600;
+    write_file_atomically(options.cast, cast.file(title, kMostSeconds));
+    if (!options.events) fmt::print("{}\n", options.cast);
   }
   if (options.json) {
     const Json json = {

@@ -32,6 +32,8 @@ struct DemoOptions {
   Pace pace = {};
   std::vector<std::string> set = {};  // "name=value"
   std::string report = {};            // a file for the demonstration as an HTML page; empty: none
+  std::string slides = {};            // the same, opened as slides
+  std::string cast = {};              // a file for it as a recording of a terminal
 };
 // Returns 0 if every claim holds.
 int demo_command(const LessonEntry& lesson, const DemoOptions& options);

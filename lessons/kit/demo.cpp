@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "lessons/kit/cast.h"
 #include "lessons/kit/record.h"
 #include "tensor/base/clock.h"
 
@@ -89,11 +90,13 @@ void Demo::write(const std::string& text) {
     line_ends_ = c == '\n' ? line_ends_ + 1 : 0;
     shown += c;
   }
+  if (pace_.cast) pace_.cast->text(shown);
   std::fputs(shown.c_str(), stdout);
   std::fflush(stdout);
 }
 
 void Demo::wait(const std::string& prompt) {
+  if (pace_.cast && !hidden()) pace_.cast->prompt(prompt);
   if (!pace_.step || hidden()) return;
   const bool terminal = isatty(STDIN_FILENO);
   if (terminal) tcflush(STDIN_FILENO, TCIFLUSH);  // what was typed before the prompt is no answer to it

@@ -31,6 +31,7 @@ struct Claim {
   bool holds() const { return !judged || bound.holds(value); }
 };
 
+class Cast;        // lessons/kit/cast.h
 class DemoRecord;  // lessons/kit/record.h
 
 // Which parts of a demonstration are shown, and when it waits.
@@ -39,6 +40,8 @@ struct Pace {
   // Waits for a line of standard input before each claim, each block of several lines, and the first line after text.
   bool step = false;
   bool quiet = false;  // nothing is printed: the record is sent
+  // Where it goes too, at a reader's speed. With it `step` waits for nothing.
+  Cast* cast = nullptr;
 };
 
 // Where the bands of a demonstration's curves come from, or go to.

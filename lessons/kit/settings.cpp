@@ -22,8 +22,8 @@ double value_of(const Setting& setting, const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   const bool number = !text.empty() && end == text.c_str() + text.size() && text[0] != ' ';
   check(number && value >= setting.low && value <= setting.high && (!setting.whole || value == std::round(value)),
-        "--set {}: expected a {}number from {:.10g} to {:.10g}, got \"{}\"", setting.name, setting.whole ? "whole " : "",
-        setting.low, setting.high, text);
+        "--set {}: expected a {}number from {:.10g} to {:.10g}, got \"{}\"", setting.name,
+        setting.whole ? "whole " : "", setting.low, setting.high, text);
   return value;
 }
 

@@ -33,7 +33,10 @@ function begin() {
   const title = document.title;
   if (data.kind === "lesson") {
     head(data, title, []);
-    replace(page, lessonPage(data));
+    const all = () =>
+        replace(page, el("p", {}, el("button", {type: "button", onclick: show}, "Slides")), lessonPage(data));
+    const show = () => new Slides(page, data.items, all);
+    data.slides ? show() : all();
   } else {
     const samples = prepared(JSON.parse(document.getElementById("report-samples").textContent));
     const parts = [
