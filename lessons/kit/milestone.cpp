@@ -43,7 +43,7 @@ bool say_what_was_own(Demo& demo, const Milestone& milestone) {
   std::set<std::string> pieces;  // two lessons may have one of the same name
   std::vector<std::string> numbers, most;
   for (const auto& [name, count] : calls) sum += count;
-  for (size_t i = 0; i < std::min<size_t>(3, calls.size()); ++i) {
+  for (size_t i = 0; i < std::min<size_t>(2, calls.size()); ++i) {
     most.push_back(fmt::format("{} ({})", calls[i].first, calls[i].second));
   }
   for (const LessonEntry& lesson : milestone.lessons) {
@@ -51,7 +51,8 @@ bool say_what_was_own(Demo& demo, const Milestone& milestone) {
     for (const CheckEntry& check : lesson.checks) pieces.insert(lesson.program() + check.piece);
   }
   demo.heading("What was your own");
-  demo.line("Yours: {} pieces of lessons {}, called {} times.", pieces.size(), joined(numbers), sum);
+  demo.line("Yours: {} pieces of lesson{} {}, called {} times.", pieces.size(), numbers.size() > 1 ? "s" : "",
+            joined(numbers), sum);
   demo.line("Most often: {}.", joined(most));
   demo.line("The engine's: {}.", milestone.below);
   demo.gap();
