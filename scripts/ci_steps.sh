@@ -189,6 +189,7 @@ avx2_bits() {
 web_pages() {
   sh tools/web/build.sh "$jobs" && node tests/web/pages.js build-web/site && node tests/web/editing.js build-web/site &&
     node tests/web/settings.js build-web/site && node tests/web/hunt.js build-web/site &&
+    node tests/web/access.js build-web/site &&
     cmake --build build --parallel "$jobs" --target microscope &&
     node tests/web/microscope.js build-web/site build/microscope
 }

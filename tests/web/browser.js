@@ -90,6 +90,7 @@ const count = {
 };
 
 module.exports = {
+  chromium,
   open,
   count
 };

@@ -61,9 +61,9 @@ class Column {
     this.value = answer?.value ?? null;
     this.message.textContent = answer?.error ?? "";
     replace(this.losses);
+    this.formulas.parentElement.hidden = !this.value;
     if (!this.value) {
       replace(this.constants);
-      this.formulas.textContent = "";
       return;
     }
     const v = this.value, rest = [["loss of the policy", v.policy_loss], ["KL", v.kl_loss], ["beta", v.beta]];
