@@ -49,5 +49,5 @@ function(milestone name lessons)
 endfunction()
 
 milestone(my_gpt "1;2;3;4" my_gpt.cpp gpt_main.cpp)
-milestone(my_policy "6;7;8;9;10" my_policy.cpp policy_main.cpp)
+milestone(my_policy "6;7b;8;9;10" my_policy.cpp policy_main.cpp)
 milestone(my_ring "12" process_ring.cpp ring_main.cpp)

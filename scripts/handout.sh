@@ -1,8 +1,9 @@
 #!/bin/sh
 # handout.sh DIR: writes a copy of the tree for learners to DIR, which must be new or empty. It has no answers.h, no
-# answers.js, no mutants* (tables of wrong answers), no hunt.csv (their pictures), and none of the headers that only
-# mutants* include. The known mistakes stay, because the checks run them. Each lesson has its exercise as made from
-# answers.h, and a copy of it, exercise.stub, for ./lessonN reset.
+# answers.js, no mutants* (tables of wrong answers), no tests/web/mistakes.js (those in JavaScript, beside lines of
+# answers), no hunt.csv (their pictures), and none of the headers that only mutants* include. The known mistakes stay,
+# because the checks run them. Each lesson has its exercise as made from answers.h, and a copy of it, exercise.stub, for
+# ./lessonN reset.
 set -eu
 fail() {
   echo "handout: $1" >&2
@@ -32,7 +33,7 @@ only_in_mutants() { # only_in_mutants HEADER: whether the wrong answers include 
 while IFS= read -r file; do
   [ -f "$file" ] || continue # removed since the last commit
   case $file in
-    lessons/[0-9][0-9]*_*/answers.h | lessons/[0-9][0-9]*_*/web/answers.js) continue ;;
+    lessons/[0-9][0-9]*_*/answers.h | lessons/[0-9][0-9]*_*/web/answers.js | tests/web/mistakes.js) continue ;;
     lessons/[0-9][0-9]*_*/mutants* | lessons/[0-9][0-9]*_*/hunt.csv) continue ;;
     lessons/[0-9][0-9]*_*/exercise.*) continue ;; # made below, whatever this tree's learner has written
     lessons/[0-9][0-9]*_*/*.h) if only_in_mutants "$file"; then continue; fi ;;

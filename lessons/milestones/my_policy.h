@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lessons/06_reinforce/lesson.h"
-#include "lessons/07_ppo/lesson.h"
+#include "lessons/07b_ppo/lesson.h"
 #include "lessons/08_rlhf/lesson.h"
 #include "lessons/09_grpo/lesson.h"
 #include "lessons/10_rlvr/lesson.h"
@@ -16,7 +16,7 @@ namespace pg::milestones {
 
 struct PolicyPieces {
   lesson06::Impl reinforce;
-  lesson07::Impl ppo;
+  lesson07b::Impl ppo;
   lesson08::Impl rlhf;
   lesson09::Impl grpo;
   lesson10::Impl verify;

@@ -88,16 +88,16 @@ void show(kit::Demo& demo, const PolicyPieces& pieces) {
 
 int main() {
   using namespace pg;
-  const auto lesson = []<class Impl>(int number, const char* folder, const Impl& reference, auto checks) {
+  const auto lesson = []<class Impl>(const char* number, const char* folder, const Impl& reference, auto checks) {
     return kit::Lesson<Impl>{number, folder, "", reference, {}, checks, {}};
   };
-  const auto six = lesson(6, "lessons/06_reinforce", lesson06::reference(), lesson06::checks());
+  const auto six = lesson("6", "lessons/06_reinforce", lesson06::reference(), lesson06::checks());
   const auto seven =
-      kit::with_pieces(lesson(7, "lessons/07_ppo", lesson07::reference(), lesson07::checks()), {"clip_loss"});
-  const auto eight = kit::with_pieces(lesson(8, "lessons/08_rlhf", lesson08::reference(), lesson08::checks()),
+      kit::with_pieces(lesson("7b", "lessons/07b_ppo", lesson07b::reference(), lesson07b::checks()), {"clip_loss"});
+  const auto eight = kit::with_pieces(lesson("8", "lessons/08_rlhf", lesson08::reference(), lesson08::checks()),
                                       {"sft_batch", "set_rewards", "subtract_kl", "sequence_log_probs"});
-  const auto nine = lesson(9, "lessons/09_grpo", lesson09::reference(), lesson09::checks());
-  const auto ten = kit::with_pieces(lesson(10, "lessons/10_rlvr", lesson10::reference(), lesson10::checks()),
+  const auto nine = lesson("9", "lessons/09_grpo", lesson09::reference(), lesson09::checks());
+  const auto ten = kit::with_pieces(lesson("10", "lessons/10_rlvr", lesson10::reference(), lesson10::checks()),
                                     {"pass_at_k", "majority_vote"});
   const milestones::PolicyPieces pieces{kit::own_pieces(six), kit::own_pieces(seven), kit::own_pieces(eight),
                                         kit::own_pieces(nine), kit::own_pieces(ten)};

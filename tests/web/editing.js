@@ -5,6 +5,7 @@ const fs = require("fs"), os = require("os"), path = require("path");
 const {open, count} = require("./browser.js");
 
 const [site, pictures] = process.argv.slice(2), kSeconds = 120;
+const kShort = ["lesson1.html", "lesson2.html", "lesson12.html"];  // demonstrations of seconds
 // In the page: opens the exercise; write(text) puts a text into the editor, check() presses Check and returns the
 // status.
 const kBegin = `
@@ -43,11 +44,14 @@ async function rightAnswers(name) {
     const none = await check();
     write(answers());
     const all = await check();
-    return {n: E.checks.length, none, all, wide: root.scrollWidth - innerWidth};`,
+    return {n: E.checks.length, none, all, wide: root.scrollWidth - innerWidth, elsewhere: E.elsewhere,
+            text: document.getElementById("exercise").innerText};`,
       {picture});
   if (!seen) return;
   count.check(seen.none === `0 ok, 0 wrong, ${seen.n} to do`, `${name}, as it is: ${seen.none}`);
   count.check(seen.all === `${seen.n} ok, 0 wrong, 0 to do`, `${name}, the answers: ${seen.all}`);
+  const named = seen.elsewhere.every((check) => seen.text.includes(check));
+  count.check(named && seen.elsewhere.length > 0 === /in C\+\+ only/.test(seen.text), `${name}: ${seen.elsewhere}`);
   count.check(seen.wide <= 0, `${name} is ${seen.wide} pixels too wide`);
 }
 
@@ -96,8 +100,8 @@ async function wrongTexts() {
 }
 
 // The demonstration on the learner's own functions.
-async function ownDemonstration() {
-  const seen = await visit("lesson2.html", 1280, `
+async function ownDemonstration(name) {
+  const seen = await visit(name, 1280, `
     const box = document.getElementById("mine"), before = box.disabled;
     write(answers());
     await check();
@@ -106,8 +110,8 @@ async function ownDemonstration() {
     document.getElementById("run").click();
     return {before, ran: await until(() => root.dataset.ran)};`);
   if (!seen) return;
-  count.check(seen.before, "with my functions: not before the first ok");
-  count.check(/all hold/.test(seen.ran), `with my functions: ${seen.ran}`);
+  count.check(seen.before, `${name} with my functions: not before the first ok`);
+  count.check(/all hold/.test(seen.ran), `${name} with my functions: ${seen.ran}`);
 }
 
 // A demonstration that is paused, shown step by step, and then to its end.
@@ -213,7 +217,7 @@ async function memory() {
     await rightAnswers(name.replace(".exercise.js", ".html"));
   }
   await wrongTexts();
-  await ownDemonstration();
+  for (const name of kShort) await ownDemonstration(name);
   await steps();
   await keysAndButtons();
   await memory();

@@ -68,7 +68,12 @@ const mistakes = [
   ],
   [10, "unchecked", "if (!(1 <= k && k <= n)) fail(`pass_at_k: k is ${k} with ${n} responses`);", ""],
   [10, "negative", "Math.max(0, (before - hanoi_distance(now)) / before)", "(before - hanoi_distance(now)) / before"],
-  [10, "nobody", "if (most === 0) return 0;", ""]
+  [10, "nobody", "if (most === 0) return 0;", ""],
+  [12, "mean_by_ranks", "return div(total, count);", "return div(total, means.length);"],
+  [12, "mean_empty_rank", "if (tokens[r] === 0) return;", ""],
+  [12, "shard_size_for_end", "end: begin_of(rank + 1n)", "end: begin_of(rank + 1n) - begin_of(rank)"],
+  [12, "buckets_above", ">= least_bytes", "> least_bytes"],
+  [12, "buckets_four_bytes", "(end - begin) * element_bytes", "(end - begin) * 4"]
 ];
 
 // What a function of JavaScript may return or do that no function of C++ can. Each row: the lesson, the answer that is
@@ -104,7 +109,12 @@ const refused = [
   ],
   [10, "10.3", "return \"no part\";", "last_boxed: the result: expected a part of the text, got no part"],
   [10, "10.4", "return 1;", "same_number: the result: expected true or false, got a number"],
-  [10, "10.6", "return hanoi_distance({peg: [9], goal: 3});", "a position: each peg is 1, 2 or 3 (line "]
+  [10, "10.6", "return hanoi_distance({peg: [9], goal: 3});", "a position: each peg is 1, 2 or 3 (line "],
+  [12, "12.4", "return {begin: 0, end: 1.5};", "shard_of: the result.end: expected a whole number, got 1.5"],
+  [
+    12, "12.4", "return {begin: \"0\", end: 1n};",
+    "shard_of: the result.begin: expected a BigInt such as 5n, got a text"
+  ]
 ];
 
 module.exports = {

@@ -1,6 +1,6 @@
 # The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.js. A lesson
-# with PCRE2, processes or a GPU is not among them.
-set(web_lessons 1 2 3 4 6 7 7b 8 9 10 13 13b 13c 14)
+# with PCRE2 or a GPU is not among them; lesson 12 leaves out what its processes and threads show.
+set(web_lessons 1 2 3 4 6 7 7b 8 9 10 12 13 13b 13c 14)
 add_custom_target(web)
 function(pg_web_program program)
   target_sources(${program} PRIVATE tools/web/stubs.cpp)
