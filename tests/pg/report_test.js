@@ -208,6 +208,29 @@
     play.click();
   };
 
+  const useSlides = () => {
+    const button = all("button").find((b) => b.textContent === "Slides");
+    if (!button) return;
+    const headings = all("main h2").length, press = (name) => key(document.body, name);
+    const at = () => /(\d+) of (\d+)/.exec(document.querySelector("main [role=status]").textContent).slice(1).map(Number);
+    button.click();
+    const most = at()[1];
+    check(at()[0] === 1 && most > headings, `the slides begin at ${at()}`);
+    for (let slide = 2; slide <= most; ++slide) {
+      press("ArrowRight");
+      check(at()[0] === slide, `slide ${slide} is ${at()[0]}`);
+      check(document.querySelector(".stage").textContent.trim() !== "", `slide ${slide} is empty`);
+      look();
+    }
+    press("PageDown");
+    check(at()[0] === most, "there is a slide after the last one");
+    press("Home");
+    press("ArrowLeft");
+    check(at()[0] === 1, "there is a slide before the first one");
+    press("Escape");
+    check(all("main h2").length === headings && !root.classList.contains("slides"), "the page is not whole again");
+  };
+
   try {
     check(root.dataset.ready === "1", "the page is not ready");
     for (const details of all("details")) details.open = true;
@@ -215,6 +238,7 @@
     await pause();
     look();
     useCurves();
+    useSlides();
     const figures = lookAtFigures();  // tests/web/figures.js
     check(figures.wrong.length === 0, figures.wrong[0]);
     tried += figures.frames;

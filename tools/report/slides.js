@@ -27,7 +27,8 @@ class Slides {
     replace(
         box, this.stage,
         el("p", {class: "row controls"}, button("◀", "previous slide", () => this.go(this.at - 1)), this.count,
-           button("▶", "next slide", () => this.go(this.at + 1)), button("All on one page", "", () => this.end()),
+           button("▶", "next slide", () => this.go(this.at + 1)),
+           button("All on one page", "all on one page", () => this.end()),
            el("span", {class: "muted"}, "keys: → ← Home End, Esc")));
     this.keys = (event) => this.press(event);
     addEventListener("keydown", this.keys);
@@ -45,8 +46,10 @@ class Slides {
       End: this.slides.length - 1
     };
     if (event.key === "Escape") return this.end();
-    const typed = event.target.closest?.("button, input, select, summary, [tabindex='0']") && event.key === " ";
-    if (typed || event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
+    // A slider, a list and a button have keys of their own.
+    if (event.target.closest?.("input, select, textarea") || (event.key === " " && event.target.closest?.("button")))
+      return;
+    if (event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     this.go(keys[event.key]);
   }
