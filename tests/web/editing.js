@@ -72,6 +72,8 @@ async function wrongTexts() {
     result.after = states();
     write(first("mul_backward(dz, g, a, b);"));
     result.deep = await check();
+    write(first("const d = full([1e5, 1], 1); mul(d, transpose(d));"));
+    result.wrapped = [await check(), rows()[0], states()];
     write(first("for (let i = 0; i < 1000; ++i) print('line ' + i, dz); g.pass(0, dz);"));
     await check();
     result.printed = rows()[0];
@@ -92,6 +94,9 @@ async function wrongTexts() {
   count.check(/null\.x;/.test(seen.line), `Go to line selects ${seen.line}`);
   count.check(others[0] === "WRONG" && others.slice(1).every((s) => s === "TODO"), `for (;;): ${kStates(seen.after)}`);
   count.check(/1 wrong/.test(seen.deep), `a recursion without an end: ${seen.deep}`);
+  const [wrapped, row, after] = seen.wrapped;
+  count.check(/^0 ok, 1 wrong/.test(wrapped) && /memory/.test(row), `a product of 80 GB: ${wrapped}; ${row}`);
+  count.check(kStates(after) === kStates(seen.after), `after a product of 80 GB: ${kStates(after)}`);
   count.check(/line 0/.test(seen.printed) && /more lines/.test(seen.printed), "print() shows its lines, and not all");
   count.check(/ok, \d+ wrong, 0 to do/.test(seen.empty), `an empty text: ${seen.empty}`);
   count.check(/outside of the functions: no end/.test(seen.outside), `a loop outside: ${seen.outside}`);

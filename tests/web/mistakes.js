@@ -93,6 +93,7 @@ const refused = [
   [1, "01.3", "throw {toString: 5};", "something was thrown that is no text"],
   [1, "01.3", "fail(\"naïve 😀\");", "naïve 😀 (line "],
   [3, "03.1", "return sum(x, [1e10]);", "sum: dims[0]: expected a whole number from -2147483648 to 2147483647"],
+  [3, "03.1", "return full([1e9, 1e9], 0);", "full: shape: expected at most 2^28 elements, got the shape [1000000000"],
   [3, "03.1", "return to(x, \"f16\");", "to: dtype: expected one of f32 f64 bf16 i32 u8, got f16"],
   [3, "03.1", "return sum(x, [1], \"yes\");", "sum: keepdim: expected true or false, got a text"],
   [3, "03.5", "return 1e12;", "sample_token: the result: expected a whole number from -2147483648 to 2147483647"],

@@ -152,7 +152,8 @@ globalThis.policygrad = (() => {
     // Reads the learner's file. Throws a SyntaxError where it is no JavaScript.
     load(text) {
       operations = {...kTools};
-      for (const name of Module.operations()) {
+      for (const form of Module.operations()) {
+        const name = form.slice(0, form.indexOf("("));
         operations[name] = (...args) => operate(name, ...args);
         Tensor.prototype[name] = function(...args) {
           return operate(name, this, ...args);

@@ -196,7 +196,7 @@ class Exercise {
   receive(item) {
     const row = this.rows.get(item.id ?? this.running?.id);
     if (item.type === "ready") {
-      replace(this.names, item.operations.join("   "));
+      replace(this.names, item.operations.join(", "));
       if (this.running) this.limit();
     } else if (item.type === "checking") {
       this.running = {id: item.id};

@@ -2,6 +2,7 @@
 // make, read and write tensors.
 #include <emscripten/bind.h>
 
+#include <cmath>
 #include <memory>
 
 #include "autograd/ops.h"
@@ -39,7 +40,14 @@ class Args {
   bool flag(int i) const {
     return given(i) && (list_[i].isNumber() ? number(i) != 0 : truth_from_js(what(i), list_[i]));
   }
-  Dims dims(int i) const { return dims_from_js(what(i), list_[i]); }
+  // A shape. A size in bytes is a number of 32 bits here.
+  Dims dims(int i) const {
+    const Dims sizes = dims_from_js(what(i), list_[i]);
+    double count = 1;
+    for (const int64_t size : sizes) count *= static_cast<double>(size);
+    check(std::abs(count) <= 0x1p28, "{}: expected at most 2^28 elements, got the shape {}", what(i), sizes);
+    return sizes;
+  }
   // The dims of a reduction: a number, a list, or none for all.
   std::vector<int> reduced(int i) const {
     if (!given(i)) return {};
@@ -263,17 +271,20 @@ val operate(const std::string& name, const val& list) {
   return result;
 }
 
-val names_of_operations() {
-  val names = val::array();
-  for (const auto& [name, operation] : operations()) names.call<void>("push", name);
-  return names;
+// "clamp(x, min, max)", and so on.
+val forms_of_operations() {
+  val forms = val::array();
+  for (const auto& [name, operation] : operations()) {
+    forms.call<void>("push", fmt::format("{}({})", name, fmt::join(operation.parameters, ", ")));
+  }
+  return forms;
 }
 
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(policygrad) {
   emscripten::function("operate", operate);
-  emscripten::function("operations", names_of_operations);
+  emscripten::function("operations", forms_of_operations);
 }
 
 }  // namespace pg::web

@@ -237,6 +237,7 @@ write("glossary.html", page("Glossary", 0, html(read("docs/GLOSSARY.md"))));
 const rows = kLessons.map(
     (l) => `<li><a href="lesson${l.number}.html">Lesson ${l.number}: ${escaped(l.title)}</a>` +
         `${html(l.question)}<span class="muted" id="progress${l.number}">${l.program ? "" : "text only"}</span></li>`);
+const inWords = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");
 const totals = Object.fromEntries(kLessons.filter((l) => l.exercise).map((l) => [l.number, l.exercise.checks.length]));
 write(
     "index.html",
@@ -244,7 +245,7 @@ write(
         "policygrad: the course", 0,
         `<h1>policygrad: from a + b to GRPO</h1>
 <p>${kLessons.length} lessons. Where nothing else is said, the demonstration runs in the lesson's page: nothing is
-installed, and nothing leaves your browser. In lessons ${Object.keys(totals).join(", ")} you write the functions in the
+installed, and nothing leaves your browser. In lessons ${inWords(Object.keys(totals))} you write the functions in the
 page, too. For all others, clone the repository and type <code>make lesson1 &amp;&amp; ./lesson1</code>.</p>
 <p id="progress" data-totals="${escaped(JSON.stringify(totals))}"></p>
 ${

@@ -32,7 +32,7 @@ function workerOf(parts) {
   return worker;
 }
 
-// The program, loaded and ready to run once. onItem receives each item that it sends: "ready" with the names of the
+// The program, loaded and ready to run once. onItem receives each item that it sends: "ready" with the forms of the
 // operations, those that the program prints, "done" at the end, "error" where it stops otherwise, "unreadable" where
 // the learner's text is no JavaScript.
 class Program {
