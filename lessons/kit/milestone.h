@@ -15,6 +15,10 @@ struct Milestone {
   std::vector<LessonEntry> lessons;  // those whose pieces it runs on
   std::function<void(Demo&)> show;
   std::string below;  // what the engine does in it
+  // Lessons beside the track. If all pieces of these are ok too, `show_beside` follows, which calls own_pieces()
+  // itself.
+  std::vector<LessonEntry> beside = {};
+  std::function<void(Demo&)> show_beside = {};
 };
 
 // From now on the calls of the piece of that name are counted, those in child processes too (guard.cpp).

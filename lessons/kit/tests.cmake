@@ -116,6 +116,6 @@ foreach(name ${milestones})
   if(judges_speed AND EXISTS ${PROJECT_SOURCE_DIR}/lessons/01_tensors/answers.h)
     add_dependencies(mutants ${name}_answers)
     lesson_gate(${name} sh lessons/kit/test/milestone.sh ${name} $<TARGET_FILE:${name}_answers> $<TARGET_FILE:${name}_stub>
-                "${${name}_lessons}")
+                "${${name}_lessons}" "${${name}_beside}")
   endif()
 endforeach()

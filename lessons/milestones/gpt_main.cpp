@@ -11,20 +11,6 @@
 namespace pg::milestones {
 namespace {
 
-constexpr int64_t kBatch = 8, kSteps = 2000;
-
-Tensor flat(const std::vector<int32_t>& ids) { return Tensor::from(ids, {std::ssize(ids)}); }
-Tensor rows(const std::vector<int32_t>& ids) {
-  return Tensor::from(ids, {std::ssize(ids) / MyGpt::kContext, MyGpt::kContext});
-}
-
-// The mean loss on windows of the validation text.
-double validation_loss(const MyGpt& model, const TextData& text) {
-  NoGrad guard;
-  const Windows w = window_batch(text.val, 0, 64, MyGpt::kContext);
-  return model.loss(model.logits(rows(w.x)), flat(w.y)).item();
-}
-
 void before_training(kit::Demo& demo, const GptPieces& pieces, const MyGpt& model, const TextData& text, int64_t v) {
   demo.heading("Before training");
   Generator g(3);
@@ -35,8 +21,8 @@ void before_training(kit::Demo& demo, const GptPieces& pieces, const MyGpt& mode
       "differences. The first loss should be ln V, {:.3f}: no character is preferred yet.",
       std::log(static_cast<double>(v)));
   demo.claim("your gradcheck of your block", error, "", kit::at_most(1e-6));
-  demo.claim("first loss less ln V", std::abs(validation_loss(model, text) - std::log(static_cast<double>(v))), "nats",
-             kit::at_most(0.1));
+  demo.claim("first loss less ln V", std::abs(surprises(model, text.val).mean() - std::log(static_cast<double>(v))),
+             "nats", kit::at_most(0.1));
 }
 
 void speak(kit::Demo& demo, const MyGpt& model, const CharTokenizer& tokenizer) {
@@ -64,7 +50,8 @@ void speak(kit::Demo& demo, const MyGpt& model, const CharTokenizer& tokenizer) 
   demo.claim("logits with the cache from those without", worst, "", kit::at_most(1e-4));
 }
 
-void show(kit::Demo& demo, const GptPieces& pieces) {
+// Returns the loss at the end, on the validation text.
+double show(kit::Demo& demo, const GptPieces& pieces) {
   const std::string stories = generate_stories(300'000);
   const CharTokenizer tokenizer(stories);
   const TextData text = split_text(tokenizer.encode(stories));
@@ -73,18 +60,12 @@ void show(kit::Demo& demo, const GptPieces& pieces) {
   before_training(demo, pieces, model, text, tokenizer.vocab_size());
 
   demo.heading("It learns");
-  demo.say("{} steps of {} windows of {} characters of the built-in stories:", kSteps, kBatch, MyGpt::kContext);
-  std::vector<double> losses;
-  for (int64_t step = 0; step < kSteps; ++step) {
-    const Windows w = random_batch(text.train, kBatch, MyGpt::kContext, g);
-    losses.push_back(model.train(rows(w.x), flat(w.y), 0.01 * std::min(1.0, 2.0 * (kSteps - step) / kSteps)));
-    if (step % 10 == 0) demo.status(fmt::format("step {} of {}  loss {:.3f}", step, kSteps, losses.back()));
-  }
-  demo.show(kit::line_plot({{.name = "training loss", .y = kit::thinned(losses, 80)}},
-                           {.x_label = "step / 25", .y_label = "nats per character", .height = 10}));
-  demo.gap();
-  demo.claim("validation loss", validation_loss(model, text), "nats", kit::at_most(1.7));
+  demo.say("The built-in stories, {} different characters:", tokenizer.vocab_size());
+  train(demo, model, text.train, g);
+  const double loss = surprises(model, text.val).mean();
+  demo.claim("validation loss", loss, "nats", kit::at_most(1.7));
   speak(demo, model, tokenizer);
+  return loss;
 }
 
 }  // namespace
@@ -99,11 +80,18 @@ int main() {
   const kit::Lesson<lesson03::Impl> language{"3", "lessons/03_language_model", "", lesson03::reference(),
                                              {},  lesson03::checks(),          {}};
   const kit::Lesson<lesson04::Impl> gpt{"4", "lessons/04_gpt", "", lesson04::reference(), {}, lesson04::checks(), {}};
+  const auto tokens = kit::with_pieces(
+      kit::Lesson<lesson05::Impl>{"5", "lessons/05_tokens", "", lesson05::reference(), {}, lesson05::checks(), {}},
+      {"best_pair", "merge_pair", "split", "encode_piece", "bits_per_byte"});
   const milestones::GptPieces pieces{kit::own_pieces(tensors), kit::own_pieces(tape), kit::own_pieces(language),
                                      kit::own_pieces(gpt)};
-  return kit::run_milestone({"my_gpt",
-                             {kit::entry_of(tensors, tensors.learner), kit::entry_of(tape, tape.learner),
-                              kit::entry_of(language, language.learner), kit::entry_of(gpt, gpt.learner)},
-                             [&](kit::Demo& demo) { milestones::show(demo, pieces); },
-                             "storage, the tape's walk, sums, exp, changes of shape"});
+  double loss = 0;
+  return kit::run_milestone(
+      {.name = "my_gpt",
+       .lessons = {kit::entry_of(tensors, tensors.learner), kit::entry_of(tape, tape.learner),
+                   kit::entry_of(language, language.learner), kit::entry_of(gpt, gpt.learner)},
+       .show = [&](kit::Demo& demo) { loss = milestones::show(demo, pieces); },
+       .below = "storage, the tape's walk, sums, exp, changes of shape",
+       .beside = {kit::entry_of(tokens, tokens.learner)},
+       .show_beside = [&](kit::Demo& demo) { show_tokens(demo, pieces, kit::own_pieces(tokens), loss); }});
 }

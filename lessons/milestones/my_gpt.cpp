@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "lessons/kit/plot.h"
 #include "nn/module.h"
+#include "tasks/data/text_data.h"
 
 namespace pg::milestones {
 
@@ -65,10 +67,12 @@ Tensor MyGpt::logits(const Tensor& ids) const {
   return pieces_.tape.matmul(last, transpose(weight("wte.weight")));
 }
 
+Tensor MyGpt::chosen(const Tensor& logits, const Tensor& targets) const {
+  return gather(pieces_.language.softmax(logits.detach()), 1, unsqueeze(targets, 1));
+}
+
 Tensor MyGpt::loss(const Tensor& logits, const Tensor& targets) const {
-  const Tensor p = pieces_.language.softmax(logits.detach());
-  const Tensor chosen = gather(p, 1, unsqueeze(targets, 1));
-  return record(Op::cross_entropy, mean(neg(log(chosen))), {&logits},
+  return record(Op::cross_entropy, mean(neg(log(chosen(logits, targets)))), {&logits},
                 [this, logits = logits.detach(), targets](const Tensor& dy, Grads& g) {
                   g.pass(0, pieces_.language.cross_entropy_backward(logits, targets) * dy.item());
                 });
@@ -127,6 +131,42 @@ std::vector<int32_t> MyGpt::write(std::vector<int32_t> ids, int64_t count, const
     if (i + 1 < count) logits = next_logits(cache, ids.back(), std::ssize(ids) - 1);
   }
   return ids;
+}
+
+namespace {
+
+Tensor flat(const std::vector<int32_t>& ids) { return Tensor::from(ids, {std::ssize(ids)}); }
+Tensor rows(const std::vector<int32_t>& ids) {
+  return Tensor::from(ids, {std::ssize(ids) / MyGpt::kContext, MyGpt::kContext});
+}
+
+}  // namespace
+
+void train(kit::Demo& demo, MyGpt& model, std::span<const int32_t> text, Generator& g) {
+  constexpr int64_t kBatch = 8, kSteps = 2000;
+  std::vector<double> losses;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const Windows w = random_batch(text, kBatch, MyGpt::kContext, g);
+    losses.push_back(model.train(rows(w.x), flat(w.y), 0.01 * std::min(1.0, 2.0 * (kSteps - step) / kSteps)));
+    if (step % 10 == 0) demo.status(fmt::format("step {} of {}  loss {:.3f}", step, kSteps, losses.back()));
+  }
+  kit::Series curve{.name = fmt::format("training loss, {} windows of {} a step", kBatch, MyGpt::kContext),
+                    .y = kit::thinned(losses, 80)};
+  for (size_t i = 0; i < curve.y.size(); ++i) curve.x.push_back(static_cast<double>(i * kSteps / curve.y.size()));
+  demo.show(kit::line_plot({curve}, {.x_label = "step", .y_label = "nats", .height = 10}));
+  demo.gap();
+}
+
+Surprises surprises(const MyGpt& model, std::span<const int32_t> text) {
+  NoGrad guard;
+  const Windows w = window_batch(text, 0, 64, MyGpt::kContext);
+  return {neg(log(model.chosen(model.logits(rows(w.x)), flat(w.y)))).to_vector(), w.y};
+}
+
+double Surprises::mean() const {
+  double sum = 0;
+  for (const double x : nats) sum += x;
+  return sum / static_cast<double>(nats.size());
 }
 
 }  // namespace pg::milestones

@@ -8,6 +8,7 @@
 #include "lessons/02_autograd/lesson.h"
 #include "lessons/03_language_model/lesson.h"
 #include "lessons/04_gpt/lesson.h"
+#include "lessons/05_tokens/lesson.h"
 
 namespace pg::milestones {
 
@@ -30,6 +31,8 @@ class MyGpt {
   Tensor logits(const Tensor& ids) const;
   // The mean cross-entropy of the targets i32 [B·T]; its backward is the learner's cross_entropy_backward.
   Tensor loss(const Tensor& logits, const Tensor& targets) const;
+  // The learner's softmax of the logits, and of each row the probability of its target: f64 [B·T, 1].
+  Tensor chosen(const Tensor& logits, const Tensor& targets) const;
   // Gradients of one batch and a step of the learner's adamw. Returns the loss.
   double train(const Tensor& ids, const Tensor& targets, double lr);
   // The block, x [B, T, C] → [B, T, C].
@@ -54,5 +57,19 @@ class MyGpt {
   std::map<std::string, Tensor> weights_;  // by GPT-2's names
   std::map<std::string, std::vector<double>> m_, v_of_;
 };
+
+// Trains on windows of a text, and shows the losses.
+void train(kit::Demo& demo, MyGpt& model, std::span<const int32_t> text, Generator& g);
+
+// -log p of each id in the first windows of a text, in nats, and the ids.
+struct Surprises {
+  std::vector<double> nats;
+  std::vector<int32_t> ids;
+  double mean() const;
+};
+Surprises surprises(const MyGpt& model, std::span<const int32_t> text);
+
+// my_tokens.cpp: the same model on the learner's tokens. `character_loss` is that of the model of characters, in nats.
+void show_tokens(kit::Demo& demo, const GptPieces& pieces, const lesson05::Impl& impl, double character_loss);
 
 }  // namespace pg::milestones

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A milestone on the answers holds its claims and says in three lines what was the learner's own; on exercises as a
-# learner gets them it refuses with one sentence. Usage: milestone.sh NAME ON_THE_ANSWERS ON_THE_EXERCISES LESSONS
+# learner gets them it refuses with one sentence. Usage: milestone.sh NAME ON_THE_ANSWERS ON_THE_EXERCISES LESSONS [BESIDE]
 set -u
-name=$1 answers=$2 exercises=$3 lessons=$4
+name=$1 answers=$2 exercises=$3 lessons=$4 beside=${5:-}
 wrong=0
 bad() {
   echo "FAILED: $name: $*"
@@ -17,6 +17,9 @@ grep -q 'claim holds' "$out" || bad 'it claims nothing'
 if grep -q 'claim FAILS' "$out"; then bad 'a claim fails'; fi
 for line in 'Yours: ' 'Most often: ' "The engine's: "; do
   [ "$(grep -c "^  $line.*\.\$" "$out")" = 1 ] || bad "it does not say '$line...' in one line"
+done
+for number in $lessons $beside; do
+  grep "^  Yours: " "$out" | grep -q "[ ,]$number[ ,]" || bad "it does not say that pieces of lesson $number are yours"
 done
 [ "$(wc -L <"$out")" -le 80 ] || bad 'a line has more than 80 columns'
 
