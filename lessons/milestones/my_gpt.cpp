@@ -143,7 +143,7 @@ Tensor rows(const std::vector<int32_t>& ids) {
 }  // namespace
 
 void train(kit::Demo& demo, MyGpt& model, std::span<const int32_t> text, Generator& g) {
-  constexpr int64_t kBatch = 8, kSteps = 2000;
+  constexpr int64_t kBatch = 8, kSteps = 1600;
   std::vector<double> losses;
   for (int64_t step = 0; step < kSteps; ++step) {
     const Windows w = random_batch(text, kBatch, MyGpt::kContext, g);
