@@ -27,7 +27,8 @@ cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 sh "$source/scripts/handout.sh" "$tree" >"$out" 2>&1 || fail 'scripts/handout.sh failed'
 
 # No file of answers, and no answer in any text. The named ones are a line that the engine or a check has too.
-found=$(find "$tree/lessons/"[0-9]* -name answers.h -o -name 'mutants*' -o -name hunt.csv -o -name '*.bak-*')
+found=$(find "$tree/lessons/"[0-9]* "$tree/tests/web" -name 'answers.*' -o -name mistakes.js -o -name 'mutants*' -o \
+  -name hunt.csv -o -name '*.bak-*')
 [ -z "$found" ] || fail "the handout has $found"
 # Prints "NAME of the answer", a space, and its text without spaces.
 answers() {
