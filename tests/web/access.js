@@ -72,7 +72,8 @@ const kContrast = `
     if (ratio < (large ? 3 : 4.5)) low.push(ratio.toFixed(2) + " " + text.trim().slice(0, 40));
   };
   for (let node = seen.nextNode(); node; node = seen.nextNode()) {
-    if (/\\S/.test(node.data) && !/^(SCRIPT|STYLE)$/.test(node.parentElement.tagName)) look(node.parentElement, node.data);
+    const element = node.parentElement;
+    if (/\\S/.test(node.data) && !/^(SCRIPT|STYLE)$/.test(element.tagName)) look(element, node.data);
   }
   document.querySelectorAll("textarea, select, input").forEach((control) => look(control, control.value));
   return {low: [...new Set(low)], looked};`;
@@ -83,8 +84,8 @@ const kControls = `
   const controls = [...document.querySelectorAll(kinds)]
       .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled);
   globalThis.controls = controls;
-  const named = (one) => one.getAttribute("aria-label") || one.getAttribute("aria-labelledby") || one.textContent.trim() ||
-      one.labels?.length || one.title;
+  const named = (one) => one.getAttribute("aria-label") || one.getAttribute("aria-labelledby") ||
+      one.textContent.trim() || one.labels?.length || one.title;
   const pointed = [...document.body.querySelectorAll("*")]
       .filter((one) => getComputedStyle(one).cursor === "pointer" && !one.closest(kinds + ", label"));
   document.activeElement?.blur();

@@ -1,4 +1,4 @@
-# The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.js. A lesson
+# The lessons whose demonstrations run in a browser: each becomes one script, lessonN.js, for tools/web/site.js. One
 # with PCRE2 or a GPU is not among them; lesson 12 leaves out what its processes and threads show.
 set(web_lessons 1 2 3 4 6 7 7b 8 9 10 12 13 13b 13c 14)
 add_custom_target(web)
