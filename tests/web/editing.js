@@ -74,7 +74,7 @@ async function wrongTexts() {
     result.deep = await check();
     write(first("const d = full([1e5, 1], 1); mul(d, transpose(d));"));
     result.wrapped = [await check(), rows()[0], states()];
-    write(first("for (let i = 0; i < 1000; ++i) print('line ' + i, dz); g.pass(0, dz);"));
+    write(first("print({n: 3n, x: [NaN]}); for (let i = 0; i < 1000; ++i) print('line ' + i, dz); g.pass(0, dz);"));
     await check();
     result.printed = rows()[0];
     write("");
@@ -97,6 +97,8 @@ async function wrongTexts() {
   const [wrapped, row, after] = seen.wrapped;
   count.check(/^0 ok, 1 wrong/.test(wrapped) && /memory/.test(row), `a product of 80 GB: ${wrapped}; ${row}`);
   count.check(kStates(after) === kStates(seen.after), `after a product of 80 GB: ${kStates(after)}`);
+  count.check(
+      seen.printed.includes("{\"n\":\"3\",\"x\":[\"NaN\"]}"), `print() of a BigInt: ${seen.printed.slice(0, 80)}`);
   count.check(/line 0/.test(seen.printed) && /more lines/.test(seen.printed), "print() shows its lines, and not all");
   count.check(/ok, \d+ wrong, 0 to do/.test(seen.empty), `an empty text: ${seen.empty}`);
   count.check(/outside of the functions: no end/.test(seen.outside), `a loop outside: ${seen.outside}`);
@@ -153,6 +155,7 @@ async function keysAndButtons() {
     result.tab = key("Tab");
     result.checked = await check(() => key("Enter", {ctrlKey: true}));
     const own = area.value;
+    result.forms = document.getElementById("exercise").textContent.includes("clamp(x, min, max), ");
     button("Start again").click();
     result.again = area.value === E.stub;
     button("Bring back").click();
@@ -166,6 +169,7 @@ async function keysAndButtons() {
   count.check(seen.indented && seen.tab, "Enter keeps the indentation, and Tab is left to the browser");
   count.check(/0 ok, 0 wrong/.test(seen.checked), `Ctrl+Enter: ${seen.checked}`);
   count.check(seen.again && seen.back, "Start again and Bring back");
+  count.check(seen.forms, "the operations are shown with their arguments");
   count.check(seen.hint, "the first hint is shown");
 }
 
