@@ -19,9 +19,9 @@ for line in 'Yours: ' 'Most often: ' "The engine's: "; do
   [ "$(grep -c "^  $line.*\.\$" "$out")" = 1 ] || bad "it does not say '$line...' in one line"
 done
 for number in $lessons $beside; do
-  grep "^  Yours: " "$out" | grep -q "[ ,]$number[ ,]" || bad "it does not say that pieces of lesson $number are yours"
+  grep "^  Yours: " "$out" | grep -q "[ ,]${number}[ ,]" || bad "it does not say that pieces of lesson $number are yours"
 done
-[ "$(wc -L <"$out")" -le 80 ] || bad 'a line has more than 80 columns'
+awk "length > 80 { exit 1 }" "$out" || bad 'a line has more than 80 columns'
 
 "$exercises" >"$out" 2>&1
 [ $? = 3 ] || bad 'on the exercises it does not end with status 3'
