@@ -2,8 +2,8 @@
 set(report_folder ${PROJECT_SOURCE_DIR}/tools/report)
 set(report_files ${report_folder}/report.html ${report_folder}/report.css)
 # In the order in which the page runs them.
-foreach(name base marks scales clock pointer curves overview health evaluation tokens figure drawings map rewards samples
-             groups viewer episodes environments lesson slides main)
+foreach(name base marks scales clock pointer curves overview health evaluation tokens figure drawings map rewards
+             samples groups viewer episodes environments lesson slides main)
   list(APPEND report_files ${report_folder}/${name}.js)
 endforeach()
 set(report_embedded ${PROJECT_BINARY_DIR}/report_files.cpp)

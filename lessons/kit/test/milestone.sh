@@ -1,6 +1,7 @@
 #!/bin/sh
 # A milestone on the answers holds its claims and says in three lines what was the learner's own; on exercises as a
-# learner gets them it refuses with one sentence. Usage: milestone.sh NAME ON_THE_ANSWERS ON_THE_EXERCISES LESSONS [BESIDE]
+# learner gets them it refuses with one sentence.
+# Usage: milestone.sh NAME ON_THE_ANSWERS ON_THE_EXERCISES LESSONS [BESIDE]
 set -u
 name=$1 answers=$2 exercises=$3 lessons=$4 beside=${5:-}
 wrong=0
@@ -19,7 +20,8 @@ for line in 'Yours: ' 'Most often: ' "The engine's: "; do
   [ "$(grep -c "^  $line.*\.\$" "$out")" = 1 ] || bad "it does not say '$line...' in one line"
 done
 for number in $lessons $beside; do
-  grep "^  Yours: " "$out" | grep -q "[ ,]${number}[ ,]" || bad "it does not say that pieces of lesson $number are yours"
+  grep "^  Yours: " "$out" | grep -q "[ ,]${number}[ ,]" ||
+    bad "it does not say that pieces of lesson $number are yours"
 done
 awk "length > 80 { exit 1 }" "$out" || bad 'a line has more than 80 columns'
 
