@@ -115,7 +115,7 @@ foreach(name ${milestones})
   add_dependencies(mutants ${name}_stub)
   if(judges_speed AND EXISTS ${PROJECT_SOURCE_DIR}/lessons/01_tensors/answers.h)
     add_dependencies(mutants ${name}_answers)
-    lesson_gate(${name} sh lessons/kit/test/milestone.sh ${name} $<TARGET_FILE:${name}_answers> $<TARGET_FILE:${name}_stub>
-                "${${name}_lessons}" "${${name}_beside}")
+    lesson_gate(${name} sh lessons/kit/test/milestone.sh ${name} $<TARGET_FILE:${name}_answers>
+                $<TARGET_FILE:${name}_stub> "${${name}_lessons}" "${${name}_beside}")
   endif()
 endforeach()

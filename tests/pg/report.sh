@@ -163,7 +163,8 @@ opens() {
 tried=0
 # A copy of the page with a reader. Its policy would refuse the reader's script.
 # shellcheck disable=SC2044
-for name in all.html few.html lesson2.html lesson12.html $(find runs evaluation hostile strange near large -name report.html | sort); do
+for name in all.html few.html lesson2.html lesson12.html \
+  $(find runs evaluation hostile strange near large -name report.html | sort); do
   [ -s "$name" ] || continue
   opens "$name"
   has dom 'data-ready="1"'
