@@ -283,7 +283,7 @@ TEST_CASE("slow clients and many clients do not stop the room", "[kit]") {
 TEST_CASE("one address has a largest number of connections and of requests", "[kit]") {
   HttpLimits limits;
   limits.burst = 8;
-  limits.per_second = 1;
+  limits.per_second = 0;
   limits.open_of_address = 4;
   const TestRoom room(limits);
   std::vector<Socket> open;
@@ -292,7 +292,7 @@ TEST_CASE("one address has a largest number of connections and of requests", "[k
   open.clear();
   int refused = 0;
   for (int i = 0; i < 12; ++i) refused += has_status(room.page(), 429);
-  CHECK(refused >= 3);  // 12 requests, 4 left of 8, and one more each second
+  CHECK(refused >= 3);  // 12 requests, and at most 8 are answered: none is added in the long run
 }
 
 TEST_CASE("a laptop says in one sentence that there is no room", "[kit]") {
