@@ -19,6 +19,7 @@ lesson_gate(lesson_kit lesson_kit_tests)
 lesson_gate(lesson_instructor lesson_gate width lessons/INSTRUCTOR.md)
 lesson_gate(lesson_collect sh lessons/kit/test/collect.sh $<TARGET_FILE:lesson_collect>)
 lesson_gate(lesson_workshop sh lessons/kit/test/workshop.sh ${PROJECT_SOURCE_DIR})
+lesson_gate(lesson_translations sh lessons/kit/test/translations.sh ${PROJECT_SOURCE_DIR})
 if(NOT POLICYGRAD_CUDA)
   lesson_gate(lesson_runner sh lessons/kit/test/runner.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND}
               $<TARGET_FILE:lesson_room>)

@@ -1,7 +1,7 @@
 // Makes the pages of the course that run in a browser: node tools/web/site.js BUILD_FOLDER SITE_FOLDER, from the
 // repository's root. A page has a lesson's README, as cmark-gfm renders it, its program of tools/web/web.cmake, and the
-// exercise in JavaScript where the lesson has web/answers.js. The site is static files without a server's help: it
-// works from any folder, also from file://.
+// exercise in JavaScript where the lesson has web/answers.js. lessonN.de.html has README.de.md. The site is static
+// files without a server's help: it works from any folder, also from file://.
 "use strict";
 const fs = require("fs"), path = require("path");
 const {execFileSync, spawnSync} = require("child_process");
@@ -51,6 +51,17 @@ function exerciseOf(folder, number, program) {
 const mutantsOf = (number) => path.join(build, `lesson${number}_mutants.js`);
 const hasHunt = (number) => fs.existsSync(mutantsOf(number));
 
+// The languages that a lesson's text may have, English first.
+const kLanguages = {
+  en: "English",
+  de: "Deutsch",
+  es: "Español",
+  zh: "中文"
+};
+const textFile = (folder, language) =>
+    path.join("lessons", folder, language === "en" ? "README.md" : `README.${language}.md`);
+const pageFile = (number, language) => `lesson${number}${language === "en" ? "" : "." + language}.html`;
+
 // What ./lessonN --set can change, as the program tells it.
 function settingsOf(program) {
   const words = ["tools/web/run.js", program, "-", "settings", "--json"];
@@ -62,7 +73,9 @@ const kLessons = kFolders.map((folder) => {
   const file = path.join(build, `lesson${number}.js`), program = fs.existsSync(file) ? file : null;
   return {
     number,
-    text,
+    texts: Object.fromEntries(Object.keys(kLanguages)
+                                  .filter((language) => fs.existsSync(textFile(folder, language)))
+                                  .map((language) => [language, read(textFile(folder, language))])),
     title: /^# Lesson \w+: (.*)$/m.exec(text)[1],
     question: text.split("\n\n")[1].replace(/\n/g, " "),
     program,
@@ -74,7 +87,7 @@ const kLessons = kFolders.map((folder) => {
 
 // Where a link of a README leads in the site; "" if to none of its pages.
 function pageOf(link) {
-  if (/^https?:/.test(link) || link.startsWith("#")) return link;
+  if (/^https?:|^#|^lesson\w+\.html$/.test(link)) return link;
   const lesson = /(?:^|\/)0?(\d+[a-z]?)_[a-z_]+\/(?:README\.md)?(#.*)?$/.exec(link);
   if (lesson) return `lesson${lesson[1]}.html${lesson[2] ?? ""}`;
   return /GLOSSARY\.md(#.*)?$/.test(link) ? "glossary.html" : "";
@@ -99,8 +112,8 @@ const anchorOf = (heading) => heading.replace(/<[^>]*>/g, "")
                                   .replace(/ /g, "-");
 
 // Markdown as HTML. A link to a file that the site has not becomes its text. The command of a check becomes a link to
-// the check where the page has it.
-function html(markdown, exercise = null) {
+// the check where the page has it. Only English words are looked up in the glossary.
+function html(markdown, exercise = null, language = "en") {
   const ids = new Set(exercise?.checks.map((check) => check.id));
   const made = execFileSync("cmark-gfm", ["-e", "table", "-e", "autolink"], {input: markdown, encoding: "utf8"});
   return made
@@ -115,7 +128,7 @@ function html(markdown, exercise = null) {
       .replace(
           /\.\/lesson(\d+[a-z]?) hunt(?! -)/g,
           (command, n) => (hasHunt(n) ? `<a href="hunt${n}.html">${command}</a>` : command))
-      .replace(/<strong>([^<]+)<\/strong>/g, term)
+      .replace(/<strong>([^<]+)<\/strong>/g, language === "en" ? term : "$&")
       .replace(/<table>/g, "<div class=\"scroll\" tabindex=\"0\"><table>")
       .replace(/<\/table>/g, "</table></div>")
       .replace(/<pre>/g, "<pre class=\"block\" tabindex=\"0\">");
@@ -128,9 +141,9 @@ function nav(current) {
       "<a href=\"glossary.html\">Glossary</a></nav>";
 }
 
-function page(title, current, content, scripts = "") {
+function page(title, current, content, scripts = "", language = "en") {
   return `<!DOCTYPE html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -140,8 +153,8 @@ function page(title, current, content, scripts = "") {
 <link rel="stylesheet" href="site.css">
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
-<header>${nav(current)}</header>
+<a class="skip" href="#main" lang="en">Skip to the content</a>
+<header lang="en">${nav(current)}</header>
 <main id="main" tabindex="-1">
 ${content}
 </main>
@@ -152,7 +165,7 @@ ${scripts}
 `;
 }
 
-const kPanel = `<div id="panel"><p id="halves" class="row"></p>
+const kPanel = `<div id="panel" lang="en"><p id="halves" class="row"></p>
 <section id="demo" aria-labelledby="demo-title">
 <h2 id="demo-title">The demonstration, computed here</h2>
 <p class="controls"><button type="button" id="run">Run</button> <button type="button" id="stop" disabled>Stop</button>
@@ -164,7 +177,8 @@ const kPanel = `<div id="panel"><p id="halves" class="row"></p>
 <div id="items"></div>
 </section>
 <section id="exercise" aria-labelledby="exercise-title" hidden></section></div>`;
-const kAbsent = `<section id="panel"><p class="muted">The demonstration of this lesson needs more than a browser has:
+const kAbsent =
+    `<section id="panel" lang="en"><p class="muted">The demonstration of this lesson needs more than a browser has:
 build it with <code>make lessonN &amp;&amp; ./lessonN</code>.</p></section>`;
 
 // A script that sets a global of the page.
@@ -183,13 +197,24 @@ function lessonPage(lesson) {
     scripts += writeGlobal(`${name}.settings.js`, "policygradSettings", lesson.settings);
   }
   if (lesson.exercise) scripts += writeGlobal(`${name}.exercise.js`, "policygradExercise", lesson.exercise);
-  write(
-      `${name}.html`,
-      page(
-          `Lesson ${lesson.number}: ${lesson.title}`, lesson.number,
-          `<p class="down"><a href="#panel">To the demonstration${lesson.exercise ? " and your functions" : ""}</a></p>
-<div class="sides"><article>\n${html(lesson.text, lesson.exercise)}</article>\n${panel}</div>`,
-          scripts));
+  const languages = Object.keys(lesson.texts);
+  for (const [language, text] of Object.entries(lesson.texts)) {
+    const others =
+        languages.filter((other) => other !== language)
+            .map((other) => `<a href="${pageFile(lesson.number, other)}" lang="${other}">${kLanguages[other]}</a>`);
+    const top = others.length ? `<p>${others.join(" · ")}</p>\n` : "";
+    // In a page, `top` stands in place of README.md's line of links to the other languages.
+    const shown = text.replace(/^(# .*)\n(?=\[Deutsch\]).*\n/, "$1\n").replaceAll("](README.md)", `](${name}.html)`);
+    const title = language === "en" ? `Lesson ${lesson.number}: ${lesson.title}` : /^# (.*)$/m.exec(text)[1];
+    write(
+        pageFile(lesson.number, language),
+        page(
+            title, lesson.number,
+            `${top}<p class="down" lang="en"><a href="#panel">To the demonstration${
+                lesson.exercise ? " and your functions" : ""}</a></p>
+<div class="sides"><article>\n${html(shown, lesson.exercise, language)}</article>\n${panel}</div>`,
+            scripts, language));
+  }
 }
 
 // The pages of a lesson's mistakes: one that asks, and the list of all.
