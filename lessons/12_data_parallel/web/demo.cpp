@@ -22,7 +22,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
 
 int main(int argc, char** argv) {
   using namespace pg::lesson12;
-  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 12,
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = "12",
                                                    .folder = "lessons/12_data_parallel",
                                                    .title = "data parallelism",
                                                    .reference = reference(),
