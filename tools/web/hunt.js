@@ -42,7 +42,7 @@ class Hunt {
   }
   ask({observations, choices, verdict}) {
     const items = new Items(this.seen);
-    observations.forEach((item) => items.show(item));
+    observations.forEach((item) => items.show(item.type === "plot" ? {...item, title: item.lines[0].name} : item));
     const buttons = choices.map(
         ({letter, text}) =>
             el("p", {},

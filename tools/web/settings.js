@@ -40,7 +40,7 @@ class Settings {
       input,
       output,
       element:
-          el("p", {class: "constant"},
+          el("p", {class: "setting"},
              el("label",
                 {for: id
                 },
