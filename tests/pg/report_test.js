@@ -212,7 +212,7 @@
     const button = all("button").find((b) => b.textContent === "Slides");
     if (!button) return;
     const headings = all("main h2").length, press = (name) => key(document.body, name);
-    const at = () => /(\d+) of (\d+)/.exec(document.querySelector("main [role=status]").textContent).slice(1).map(Number);
+    const at = () => /(\d+) of (\d+)/.exec(document.querySelector("main .controls [role=status]").textContent).slice(1).map(Number);
     button.click();
     const most = at()[1];
     check(at()[0] === 1 && most > headings, `the slides begin at ${at()}`);

@@ -1,18 +1,20 @@
 // A demonstration as slides: one idea each, moved through by keys or two buttons.
 
-// The items in groups. A slide ends with what shows numbers: the text that comes after begins the next.
+// The items in groups: a slide has one table, plot or drawing, the text before it and the claims after it.
 function slidesOf(items) {
   const slides = [];
-  let heading = null, shows = true;
+  let heading = null, shows = false, claims = false;
   for (const item of items) {
+    const picture = !["heading", "text", "claim"].includes(item.type);
     if (item.type === "heading") heading = item;
-    if (item.type === "heading" || (item.type === "text" && shows)) {
+    if (item.type === "heading" || (item.type === "text" && (shows || claims)) || (picture && (shows || claims))) {
       slides.push(item.type === "heading" || !heading ? [] : [heading]);
-      shows = false;
+      shows = claims = false;
     }
     if (slides.length === 0) slides.push([]);
     slides[slides.length - 1].push(item);
-    shows ||= !["heading", "text"].includes(item.type);
+    shows ||= picture;
+    claims ||= item.type === "claim";
   }
   return slides;
 }
