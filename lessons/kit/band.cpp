@@ -80,9 +80,14 @@ void widen(Bands& bands, const Series& curve) {
   }
 }
 
+bool has_band(const Bands& bands, const Series& curve) {
+  const auto found = bands.find(curve.name);
+  return found != bands.end() && found->second.x == x_of(curve);
+}
+
 OnBand put_on_band(const Bands& bands, Series& curve) {
   const auto found = bands.find(curve.name);
-  check(found != bands.end() && found->second.x == x_of(curve),
+  check(has_band(bands, curve),
         "the lesson's band.csv has no curve \"{}\" with these {} points; the lesson's command band writes it anew",
         curve.name, curve.y.size());
   curve.low = found->second.low;

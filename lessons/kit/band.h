@@ -31,6 +31,8 @@ struct OnBand {
   std::string name;
   double share;  // of the points, 0 to 1
 };
+// Whether there is a band of its name, with its x.
+bool has_band(const Bands& bands, const Series& curve);
 // Puts the band of its name behind a curve. Throws Error if there is none, or if it has other x.
 OnBand put_on_band(const Bands& bands, Series& curve);
 

@@ -62,7 +62,8 @@ std::vector<uint64_t> Demo::seeds(uint64_t n) const {
 
 Series Demo::on_band(Series curve) {
   if (makes_bands()) widen(*bands_.widened, curve);
-  if (!makes_bands() && !full_) on_bands_.push_back(put_on_band(bands_.known, curve));
+  const bool other = !settings_.changes().empty() && !has_band(bands_.known, curve);  // such as fewer steps
+  if (!makes_bands() && !full_ && !other) on_bands_.push_back(put_on_band(bands_.known, curve));
   return curve;
 }
 

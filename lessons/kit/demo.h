@@ -67,7 +67,7 @@ class Demo {
   std::vector<uint64_t> seeds(uint64_t n) const;
   bool makes_bands() const { return bands_.widened; }
   // The curve of the first of the seeds, or the mean of all, over the band of ten seeds that band.csv has under its
-  // name. With --full, which trains longer, the curve stays as it is.
+  // name. With --full, which trains longer, and where other settings give other points, the curve stays as it is.
   Series on_band(Series curve);
   // A quantity of the training step by step, for band.csv and ./lessonN hunt: the means of at most 50 parts. The
   // demonstration does not show it.

@@ -58,6 +58,20 @@ TEST_CASE("a demonstration with a changed setting judges no claim", "[kit][setti
   }
 }
 
+TEST_CASE("a curve whose points a setting has changed has no band", "[kit][settings]") {
+  const kit::Bands known = {{"loss", {{0, 1}, {1, 1}, {2, 2}}}};
+  for (const char* lr : {"lr=0.1", "lr=0.2"}) {
+    const Settings settings(kAll, {lr});
+    kit::Demo demo(false, nullptr, {.quiet = true}, {.known = known}, settings);
+    CHECK(demo.on_band({.name = "loss", .y = {1, 1}}).low == std::vector<double>{1, 1});
+    const kit::Series longer{.name = "loss", .y = {1, 1, 1}};
+    if (settings.changes().empty())
+      CHECK_THROWS_AS(demo.on_band(longer), Error);
+    else
+      CHECK(demo.on_band(longer).low.empty());
+  }
+}
+
 TEST_CASE("the seeds begin with the setting", "[kit][settings]") {
   kit::Demo demo(false, nullptr, {.quiet = true}, {}, Settings(kAll, {"seed=7"}));
   CHECK(demo.seeds(3) == std::vector<uint64_t>{7, 8, 9});
