@@ -193,7 +193,7 @@ void show(kit::Demo& demo, const Impl& impl) {
 int main() {
   using namespace pg;
   const kit::Lesson<lesson12::Impl> lesson{"12", "lessons/12_data_parallel", "", lesson12::reference(),
-                                           {}, lesson12::checks(),         {}};
+                                           {},   lesson12::checks(),         {}};
   const lesson12::Impl impl = kit::own_pieces(lesson);
   return kit::run_milestone({"my_ring",
                              {kit::entry_of(lesson, lesson.learner)},
