@@ -1,6 +1,8 @@
 // Writes asciicast v2 (docs.asciinema.org/manual/asciicast/v2).
 #include "lessons/kit/cast.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <sstream>
