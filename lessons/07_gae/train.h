@@ -35,7 +35,7 @@ struct Curve {
   std::vector<double> steps, returns, entropy, explained_variance, kl, clipped, gradient_norm, value_loss;
   double worst_first_ratio = 0;  // largest EnvReport::first_ratio_error of all updates
   double last() const { return returns.back(); }
-  // Of the returns: measures both speed and level of learning.
+  // The mean of the returns measures both the speed and the level of learning.
   double mean() const {
     return std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size());
   }

@@ -9,7 +9,7 @@
 
 namespace pg::lesson12 {
 
-void show_ring(kit::Demo& demo, const Impl& impl);       // demo.cpp
+void show_ring(kit::Demo& demo, const Impl& impl);       // ring.cpp
 void show_rounds(kit::Demo& demo, const Impl& impl);     // rounds.cpp, the beginning of show_ring()
 void show_gradients(kit::Demo& demo, const Impl& impl);  // gradients.cpp
 // step_models.cpp: calculated, not measured.

@@ -89,6 +89,8 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv, const MistakenL
   check.events = demo.events;
   try {
     refuse_elsewhere();
+    pg::check(demo.set.empty() || app.get_subcommands().empty() || *mine_app,
+              "--set changes the demonstration: expected it without a command, or with mine");
     const bool runs =
         !(*hint_app || *solution_app || *reset_app || *progress_app || *quiz_app || *lint_app || *settings_app);
     if (const std::string why = runs && lesson.unavailable ? lesson.unavailable() : ""; !why.empty()) {

@@ -97,8 +97,9 @@ void Demo::write(const std::string& text) {
 }
 
 void Demo::wait(const std::string& prompt) {
-  if (pace_.cast && !hidden()) pace_.cast->prompt(prompt);
-  if (!pace_.step || hidden()) return;
+  if (hidden()) return;
+  if (pace_.cast) return pace_.cast->prompt(prompt);
+  if (!pace_.step) return;
   const bool terminal = isatty(STDIN_FILENO);
   if (terminal) tcflush(STDIN_FILENO, TCIFLUSH);  // what was typed before the prompt is no answer to it
   const int ends_before = line_ends_;

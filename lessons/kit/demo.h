@@ -40,7 +40,7 @@ struct Pace {
   // Waits for a line of standard input before each claim, each block of several lines, and the first line after text.
   bool step = false;
   bool quiet = false;  // nothing is printed: the record is sent
-  // Where it goes too, at a reader's speed. With it `step` waits for nothing.
+  // A recording of what is printed, or null. With a recording the demonstration never waits.
   Cast* cast = nullptr;
 };
 

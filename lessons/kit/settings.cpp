@@ -43,7 +43,8 @@ Settings::Settings(const std::vector<Setting>& all, const std::vector<std::strin
   for (const Setting& setting : all) {
     const double value = values_[setting.name];
     if (value == setting.value) continue;
-    changes_ += fmt::format("{}{} = {:g} ({:g})", changes_.empty() ? "" : ", ", setting.name, value, setting.value);
+    changes_ +=
+        fmt::format("{}{} = {:.10g} ({:.10g})", changes_.empty() ? "" : ", ", setting.name, value, setting.value);
   }
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("a long recording is sped up, a short one is not", "[kit][cast]") {
 
 TEST_CASE("a demonstration is recorded with its prompts, and waits for nothing", "[kit][cast]") {
   Cast cast;
-  Demo demo(false, nullptr, {.cast = &cast});
+  Demo demo(false, nullptr, {.step = true, .cast = &cast});
   demo.say("A paragraph.");
   demo.show("a\nb\n");
   demo.claim("a number", 1, "", at_most(2));

@@ -34,6 +34,7 @@ TEST_CASE("settings have their defaults, or what was set", "[kit][settings]") {
   CHECK(set["width"] == 3);
   CHECK(set.changes() == "lr = 1 (0.1), width = 3 (16)");
   CHECK(Settings(kAll, {"lr=0.1"}).changes().empty());
+  CHECK(Settings(kAll, {"seed=1000000"}).changes() == "seed = 1000000 (1)");
   CHECK_THROWS_AS(defaults["no"], Error);
 }
 
