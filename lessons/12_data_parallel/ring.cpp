@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lessons/12_data_parallel/demo.h"
 #include "lessons/12_data_parallel/checks.h"
+#include "lessons/12_data_parallel/demo.h"
 #include "tensor/base/clock.h"
 #include "tensor/comm/launch.h"
 
